@@ -46,7 +46,7 @@ def address(file: Path) -> str:
     return "" if name == FRONT else name.removeprefix("docs/")
 
 
-def followed(page: str, link: str) -> str | None:
+def resolved(page: str, link: str) -> str | None:
     """Where a relative link of a page leads, below ``/docs/``; None if no such file is served.
 
     Links are written for readers of the checkout: the README is one folder above the others.

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from agui_host.dashboard.manual.files import address, followed
+from agui_host.dashboard.manual.files import address, resolved
 
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -60,7 +60,7 @@ def _lead(token: Token, page: str, root: str) -> None:
     link = str(token.attrGet(name) or "") if name else ""
     if not name or ELSEWHERE.match(link) or link.startswith(("/", "#")):
         return
-    target = followed(page, link)
+    target = resolved(page, link)
     if target is None:
         del token.attrs[name]
     else:

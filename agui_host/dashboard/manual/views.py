@@ -47,7 +47,7 @@ def page(request: HttpRequest, name: str = "") -> HttpResponseBase:
 def _hits(question: str, root: str) -> list[tuple[str, str, str]]:
     """Address, heading and beginning of each section that matches, best first."""
     sections, _ = doc_search.library().search(question, MOST_HITS)
-    targets = [(files.followed("", section.anchor), section) for section in sections]
+    targets = [(files.resolved("", section.anchor), section) for section in sections]
     return [
         (f"{root}{target}", section.heading, MARKS.sub(r"\1", section.body))
         for target, section in targets

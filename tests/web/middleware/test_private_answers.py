@@ -25,7 +25,7 @@ FOR_BROWSERS = {
     "x-frame-options", "x-robots-tag",
 }  # fmt: skip
 """Those that tell a script nothing."""
-PUBLIC = {"api/schema/", RESOURCE, f"{RESOURCE}/mcp"}
+PUBLIC = {"api/schema/", RESOURCE, f"{RESOURCE}/mcp", "service-worker.js"}
 
 
 @pytest.mark.django_db(transaction=True)
