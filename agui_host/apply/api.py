@@ -22,6 +22,7 @@ from agui_host.protocol.errors import HostError
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import Agent
 from agui_host.teams.api.bodies import Body
+from agui_host.teams.models import Team
 
 MOST_TEAMS = 100
 """Teams of one request."""
@@ -58,6 +59,8 @@ class Host(OperatorView):
         slugs = request.query_params.getlist("team")
         if len(slugs) > MOST_TEAMS:
             raise BadFile(f"Ask for at most {MOST_TEAMS} teams at once.")
+        if not slugs and Team.objects.filter(archived_at=None).count() > MOST_TEAMS:
+            raise BadFile(f"There are more than {MOST_TEAMS} teams; name some of them with ?team=.")
         return Response(export.content(slugs))
 
     @extend_schema(request=HostSerializer, responses={200: ChangesSerializer})

@@ -120,6 +120,13 @@ def test_too_many_teams_at_once(ask: Ask) -> None:
     assert ask("GET", f"{HOST}?{'&'.join(f'team={slug}' for slug in teams)}").status == 422
 
 
+def test_a_host_of_many_teams_is_read_in_parts(ask: Ask) -> None:
+    Team.objects.bulk_create(Team(slug=f"many-{number}", name="Many") for number in range(101))
+    refused = ask("GET", HOST)
+    assert (refused.status, "?team=" in refused.json["error"]["message"]) == (422, True)
+    assert set(ask("GET", f"{HOST}?team=many-7").json["teams"]) == {"many-7"}
+
+
 def test_only_a_key_of_an_operator_that_works(cast: Cast, ask: Ask, settings: Settings) -> None:
     text = command("short", "--days", "1")
     assert ask_now("GET", HOST, bearer(text)).status == 200

@@ -46,6 +46,13 @@ def address(file: Path) -> str:
     return "" if name == FRONT else name.removeprefix("docs/")
 
 
+@lru_cache(maxsize=256)
+def title(name: str) -> str:
+    """The first heading of a page: its other text is not read for the list of all pages."""
+    with served()[name].open(encoding="utf-8") as lines:
+        return next((line[2:].strip() for line in lines if line.startswith("# ")), name)
+
+
 def resolved(page: str, link: str) -> str | None:
     """Where a relative link of a page leads, below ``/docs/``; None if no such file is served.
 

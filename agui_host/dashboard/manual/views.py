@@ -32,10 +32,7 @@ def page(request: HttpRequest, name: str = "") -> HttpResponseBase:
         "page": rendering.rendered(file, root),
         "name": name,
         "groups": [
-            (
-                title,
-                [(each, rendering.rendered(files.served()[each], root).title) for each in names],
-            )
+            (title, [(each, files.title(each)) for each in names])
             for title, names in files.grouped()
         ],
         "question": question,
