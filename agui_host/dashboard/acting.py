@@ -59,7 +59,7 @@ def go_on(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpRespo
 @action("run")
 def say(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
     """Send a message to a run that is active, and show the run."""
-    text, name = request.POST.get("message", ""), request.POST.get("id") or str(uuid4())
+    text, name = request.POST.get("message", ""), request.POST.get("message_id") or str(uuid4())
     try:
         steer(principal, run_id, name, text)
     except (NotFound, Forbidden):

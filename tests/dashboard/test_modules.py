@@ -1,8 +1,11 @@
 """The page's modules that know no page, tested in Node, and those of others, as they came."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
+
+from django.conf import settings
 
 from agui_host.dashboard.templatetags import modules
 from tests.conformance.node import npm
@@ -27,6 +30,20 @@ def test_a_page_names_all_modules_behind_its_own() -> None:
     assert {"js/run-view.mjs", "js/timeline/scale.mjs", "js/source/whole.mjs"} <= set(names)
     assert not {"js/shared-page.mjs", "js/source/paged.mjs"} & set(names)
     assert "js/source/paged.mjs" in modules.imported("js/run-page.mjs")
+
+
+def test_no_field_hides_a_property_of_its_form() -> None:
+    """``form.id`` is the field of that name, if a form has one: scripts then read nonsense."""
+    read = {"id", "action", "method", "submit", "reset", "append", "matches", "closest", "dataset"}
+    hidden = {
+        (path.name, name)
+        for path in (settings.BASE_DIR / "templates").rglob("*.html")
+        for name in re.findall(
+            r'<(?:input|textarea|select|button)\b[^>]*\bname="(\w+)"', path.read_text()
+        )
+        if name in read
+    }
+    assert hidden == set()
 
 
 def test_modules_of_others_are_unmodified(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def send(request: HttpRequest, principal: Principal, key: UUID) -> HttpResponse:
 
 def _steer(request: HttpRequest, principal: Principal, run_id: UUID, text: str) -> None:
     try:
-        acting.steer(principal, run_id, request.POST.get("id") or str(uuid4()), text)
+        acting.steer(principal, run_id, request.POST.get("message_id") or str(uuid4()), text)
     except RunEnded:  # between the two looks
         again.go_on(principal, run_id, text)
     else:

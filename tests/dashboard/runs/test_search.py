@@ -271,8 +271,10 @@ class TestErrorAndText:
             assert len(answer.json()["results"]) == number
 
     def test_by_text(self, cast: Cast, browse: Browse) -> None:
-        broke, other = start(cast.alice, threadId="order 7"), start(cast.bob, threadId="50% off")
-        theirs = start(cast.charlie, threadId="order 7")
+        # Parts of names match too, and a run's id that the host chose can contain any two digits.
+        broke = start(cast.alice, threadId="order 7", runId="first")
+        other = start(cast.bob, threadId="50% off", runId="second")
+        theirs = start(cast.charlie, threadId="order 7", runId="third")
         for run in (broke, theirs):
             fail(run, "Stripe says: insufficient funds")
         storing.run_once(20)

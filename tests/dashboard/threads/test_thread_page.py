@@ -154,7 +154,7 @@ def test_continue_in_place(cast: Cast, browse: Browse) -> None:
     # While it runs, the agent gets the next message, once.
     for _ in range(2):
         steered = browser.post(
-            f"/threads/{key}/send", {"message": "Quickly!", "id": "m"}, follow=True
+            f"/threads/{key}/send", {"message": "Quickly!", "message_id": "m"}, follow=True
         )
     assert "The agent gets your message" in steered.content.decode()
     assert [message.content for message in newest.messages.all()] == ["Quickly!"]
