@@ -1,8 +1,9 @@
-"""The chores that follow runs: storing words, purging by retention, erasing a team.
+"""The chores that follow runs: webhooks, storing words, purging by retention, erasing a team.
 
 RUNS runs of as many threads, of seven events each, in each of two teams. Words are stored as a
 worker's chore does it, one team is purged and swept as by retention, the other erased; meanwhile a
-run appends up to 50 events a second. Run it in an empty data directory.
+run appends up to 50 events a second. Before them, one webhook hears of the ends of CALLS runs, and
+answers at once. Run it in an empty data directory.
 """
 
 import asyncio
@@ -14,9 +15,17 @@ from typing import Any
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
 os.environ["AGUI_DATABASE_DEADLINE"] = "600"
 os.environ["AGUI_LIMIT_RETENTION_DAYS"] = "365"
+os.environ["AGUI_OUTBOUND_ALLOW"] = "127.0.0.1"
 
 RUNS = int(os.environ.get("RUNS", "2000"))
+CALLS = min(RUNS, 1_000)
 EVENTS, SECONDS, PAUSE = 7, 20.0, 1 / 50
+DELIVERIES = """
+insert into runs_webhookdelivery (id, team_id, webhook_id, type, run, attempts)
+select gen_random_uuid(), team_id, %(hook)s, 'run.succeeded', journal_id, '[]'
+  from runs_run where team_id = %(team)s order by journal_id limit %(calls)s
+"""
+ANSWER = b"HTTP/1.1 204 No Content\r\ncontent-length: 0\r\n\r\n"
 THREADS = """
 insert into runs_thread (id, team_id, thread_id, created_by, visibility, title, tags)
 select (%(prefix)s || '-7000-8000-' || lpad(n::text, 12, '0'))::uuid, %(team)s, 'thread-' || n, '',
@@ -114,6 +123,50 @@ class Appends:
         return percentile(delays, 0.99)
 
 
+async def receive(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer each request at once."""
+    with suppress(ConnectionError, asyncio.IncompleteReadError):
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+            await reader.readexactly(int(length))
+            writer.write(ANSWER)
+    writer.close()
+
+
+async def deliver(team: Any) -> str:
+    """So many deliveries a second to one webhook, and their processor time in this process."""
+    from django.db import connection
+
+    from agui_host.backends.postgres.bridge import db
+    from runs.lifecycle.webhooks import signing
+    from runs.models import Webhook, WebhookDelivery
+    from runs.worker.deliveries import Deliverer
+
+    server = await asyncio.start_server(receive, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+
+    def enqueue() -> None:
+        hook = Webhook.objects.create(
+            team=team, url=url, events=["run.succeeded"], secrets=signing.sealed(signing.new())
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(DELIVERIES, {"hook": hook.pk, "team": team.pk, "calls": CALLS})
+
+    pending = WebhookDelivery.objects.of_any_team().filter(status="pending")
+    await db(enqueue)
+    began, processor = time.perf_counter(), time.process_time()
+    delivering = asyncio.create_task(Deliverer().run())
+    while await db(pending.exists):
+        await asyncio.sleep(0.1)
+    took, spent = time.perf_counter() - began, time.process_time() - processor
+    delivering.cancel()
+    with suppress(asyncio.CancelledError):
+        await delivering
+    server.close()
+    each = spent / CALLS * 1_000
+    return f"webhooks delivered {CALLS / took:,.1f} /s, {each:.2f} ms of processor each"
+
+
 def words() -> str:
     """So many runs a second get their words."""
     from runs.lifecycle.words import storing
@@ -150,13 +203,14 @@ async def measure(purged: Any, erased: Any) -> list[str]:
     """One line for each chore, and one for the appends beside it."""
     from agui_host.backends.postgres.bridge import db
 
+    lines = [await deliver(purged)]
     appends = Appends()
     task = asyncio.create_task(appends.run())
     await asyncio.sleep(3)
     appends.delays.clear()
     await asyncio.sleep(8)
     quiet = appends.p99()
-    lines = [f"append, nothing else: p99 {quiet:.2f} ms"]
+    lines.append(f"append, nothing else: p99 {quiet:.2f} ms")
     for name, chore, values in (
         ("words", words, ()), ("retention", purge, (purged,)), ("erasure", erase, (erased,)),
     ):  # fmt: skip

@@ -19,6 +19,8 @@ from runs.models import WebhookDelivery
 
 PER_WEBHOOK = 4
 """Calls to one webhook at a time; one at a time while it fails."""
+CHAIN = 8
+"""Deliveries that a call to a webhook that works can try one after another."""
 OLDEST = 100
 """Due deliveries of a team that a claim looks at, and webhooks of one with more than that."""
 FIRST = UUID(int=0)
@@ -91,8 +93,11 @@ class Choice:
         self._served: dict[UUID, int] = {}
         self._clock = count(1)
 
-    def next(self, busy: Sequence[WebhookDelivery]) -> list[UUID]:
-        """The deliveries to try in addition to those in ``busy``, as far as there is room."""
+    def next(self, busy: Sequence[WebhookDelivery]) -> list[list[UUID]]:
+        """The calls to begin in addition to those in ``busy``, as far as there is room.
+
+        A call is a list of deliveries of one webhook, to be tried one after another.
+        """
         with connection.cursor() as cursor:
             cursor.execute(
                 DUE,
@@ -106,7 +111,8 @@ class Choice:
             rows = cursor.fetchall()
         self._after = min((row[1] for row in rows if row[0] is None), default=FIRST)
         free = settings.AGUI_WEBHOOK_CONCURRENCY - len(busy)
-        return self.choose([Due(*row) for row in rows if row[0] is not None], busy, free)
+        due = [Due(*row) for row in rows if row[0] is not None]
+        return chained(due, self.choose(due, busy, free))
 
     def choose(self, due: Iterable[Due], busy: Sequence[WebhookDelivery], free: int) -> list[UUID]:
         """At most ``free`` of ``due``: those of the teams with the fewest calls first.
@@ -134,6 +140,26 @@ class Choice:
             self._served[team] = next(self._clock)
             heappush(turns, (calls + 1, self._served[team], at))
         return choices
+
+
+def chained(due: Iterable[Due], first: Sequence[UUID]) -> list[list[UUID]]:
+    """The calls that begin with these deliveries, and go on with others of their webhooks.
+
+    A failing webhook gets one at a time.
+    """
+    begun = set(first)
+    chains = {each.id: [each.id] for each in due if each.id in begun}
+    open_chains: dict[UUID, deque[list[UUID]]] = {}
+    for each in due:
+        lanes = open_chains.setdefault(each.webhook, deque())
+        if each.id in begun:
+            lanes.append(chains[each.id])
+        elif lanes and not each.failing:
+            lanes[0].append(each.id)
+            lanes.rotate(-1)
+            if len(lanes[-1]) == CHAIN:
+                lanes.pop()
+    return [chains[name] for name in first]
 
 
 class _Room:

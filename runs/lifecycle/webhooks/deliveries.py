@@ -5,7 +5,7 @@ transaction: no lock is held while the receiver is called, and a worker that die
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,16 +13,18 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Count
 
 from agui_host.backends import metrics
 from agui_host.backends.postgres import clock
+from agui_host.protocol.strict_json import dumps
 from agui_host.security.secrets import SecretUnreadable
 from agui_host.teams import audit, notices
 from agui_host.teams.actors import HOST, Acting
 from runs.lifecycle.webhooks import payloads, pushes, signing
 from runs.lifecycle.webhooks.choice import Choice
+from runs.lifecycle.webhooks.payloads import Subject
 from runs.models import DeliveryStatus, Webhook, WebhookDelivery
 from runs.models.webhook import Stop
 
@@ -39,6 +41,18 @@ RETRIED = "retried"
 GONE = 410
 ERASED = "Its subject has been erased."
 ELSEWHERE = "This run is not one of the task, or has been erased."
+# The rows are locked in the order of their keys: two workers may hold a delivery each other lost.
+DELIVERED = """
+with done as (
+    select d.id, each.attempts
+      from unnest(%s::uuid[], %s::timestamptz[], %s::jsonb[]) each (id, due_at, attempts)
+      join runs_webhookdelivery d on d.id = each.id and d.due_at = each.due_at
+     where d.status = 'pending' order by d.id for no key update of d)
+update runs_webhookdelivery delivery
+   set status = 'delivered', tries = tries + 1, attempts = done.attempts, ended_at = now()
+  from done where delivery.id = done.id
+returning delivery.webhook_id
+"""
 HEADERS = {"content-type": "application/json", "user-agent": "agui-run-host"}
 
 
@@ -69,35 +83,58 @@ class Outcome:
         return self.status is not None and 200 <= self.status < 300
 
 
-def claim(busy: Sequence[WebhookDelivery], choice: Choice | None = None) -> list[WebhookDelivery]:
-    """Claim what this worker may try in addition to ``busy``; ``choice`` is the worker's."""
-    ids = (choice or Choice()).next(busy)
-    if not ids:
+def claim(
+    busy: Sequence[WebhookDelivery], choice: Choice | None = None
+) -> list[list[WebhookDelivery]]:
+    """Claim what this worker may try in addition to ``busy``; ``choice`` is the worker's.
+
+    Each list is for one call at a time. It has AGUI_WEBHOOK_TIMEOUT to begin its last try.
+    """
+    chains = (choice or Choice()).next(busy)
+    if not chains:
         return []
     with transaction.atomic():
         now = clock.now()
-        rows = WebhookDelivery.objects.of_any_team().filter(pk__in=ids, due_at__lte=now)
+        rows = WebhookDelivery.objects.of_any_team()
+        rows = rows.filter(pk__in=[name for chain in chains for name in chain], due_at__lte=now)
         # What another worker has locked, it is claiming.
         free_rows = rows.filter(status=DeliveryStatus.PENDING).select_for_update(
             skip_locked=True, of=("self",)
         )
-        claimed = list(free_rows.select_related("webhook"))
-        until = now + timedelta(seconds=settings.AGUI_WEBHOOK_TIMEOUT + MARGIN)
-        rows.filter(pk__in=[row.pk for row in claimed]).update(due_at=until)
-    for row in claimed:
+        claimed = {row.pk: row for row in free_rows.select_related("webhook")}
+        until = now + timedelta(seconds=2 * settings.AGUI_WEBHOOK_TIMEOUT + MARGIN)
+        rows.filter(pk__in=list(claimed)).update(due_at=until)
+    for row in claimed.values():
         row.due_at = until
-    return claimed
+    mine = [[claimed[name] for name in chain if name in claimed] for chain in chains]
+    return [chain for chain in mine if chain]
 
 
-def call_of(delivery: WebhookDelivery) -> Call | Outcome:
-    """The request for a claimed delivery; an Outcome if there is nothing that could be posted."""
+def calls_of(
+    rows: Sequence[WebhookDelivery],
+) -> Iterator[tuple[WebhookDelivery, Call | Outcome]]:
+    """The requests for claimed deliveries; an Outcome where there is nothing to post.
+
+    One whose message cannot be made is left out: its lease runs out, and it is tried again.
+    """
+    subjects = payloads.subjects(row for row in rows if row.webhook.task is None)
+    for row in rows:
+        try:
+            yield row, _call_of(row, subjects.get(row.run) if row.run else None)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception as error:
+            log.warning("webhooks.try_failed", error=repr(error))
+
+
+def _call_of(delivery: WebhookDelivery, subject: Subject | None) -> Call | Outcome:
     webhook, now = delivery.webhook, clock.now()
     of_task = webhook.task is not None
     try:
         if of_task:
             body = pushes.messages().body(delivery)
         else:
-            body = payloads.body(delivery, webhook.contents)
+            body = payloads.body(delivery, subject, webhook.contents)
         if body is None:
             error = ELSEWHERE if of_task else ERASED
             return Outcome(now, 0, error=error, moot=True)
@@ -112,15 +149,43 @@ def call_of(delivery: WebhookDelivery) -> Call | Outcome:
     return Call(webhook.url, HEADERS | {"webhook-id": str(delivery.pk)} | proof, body)
 
 
+def record_all(
+    tries: Sequence[tuple[WebhookDelivery, Outcome]], left: Sequence[WebhookDelivery]
+) -> None:
+    """Store the results of several tries, successes in one transaction.
+
+    ``left``: claimed deliveries that were not tried, and can be tried now.
+    """
+    delivered = [each for each in tries if each[1].success and each[0].webhook.task is None]
+    if delivered:
+        _record_delivered(delivered)
+    for delivery, outcome in tries:
+        if not (outcome.success and delivery.webhook.task is None):
+            record(delivery, outcome)
+    for delivery in left:
+        rows = WebhookDelivery.objects.already_found().filter(pk=delivery.pk)
+        rows = rows.filter(status=DeliveryStatus.PENDING, due_at=delivery.due_at)
+        rows.update(due_at=clock.now())
+
+
+def _record_delivered(tries: Sequence[tuple[WebhookDelivery, Outcome]]) -> None:
+    rows = [
+        (row.pk, row.due_at, dumps([*row.attempts, _entry(outcome)][-ATTEMPTS:]))
+        for row, outcome in tries
+    ]
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(DELIVERED, [list(column) for column in zip(*rows, strict=True)])
+            hooks = {webhook for (webhook,) in cursor.fetchall()}
+            count = cursor.rowcount
+        works = Webhook.objects.already_found().filter(pk__in=hooks, failing_since__isnull=False)
+        works.update(failing_since=None)
+    metrics.webhook_deliveries.labels(DeliveryStatus.DELIVERED.value).inc(count)
+
+
 def record(delivery: WebhookDelivery, outcome: Outcome) -> bool:
     """Store the result of a try; False if another worker has taken the delivery over since."""
     first, status, due_at = _next(delivery, outcome)
-    entry = {
-        "at": outcome.at.isoformat(),
-        "status": outcome.status,
-        "error": outcome.error[:LONGEST_ERROR],
-        "ms": outcome.ms,
-    }
     with transaction.atomic():
         rows = WebhookDelivery.objects.already_found().filter(
             pk=delivery.pk, status=DeliveryStatus.PENDING, due_at=delivery.due_at
@@ -129,7 +194,7 @@ def record(delivery: WebhookDelivery, outcome: Outcome) -> bool:
             status=status,
             tries=delivery.tries + 1,
             due_at=due_at,
-            attempts=[*delivery.attempts, entry][-ATTEMPTS:],
+            attempts=[*delivery.attempts, _entry(outcome)][-ATTEMPTS:],
             ended_at=None if status == DeliveryStatus.PENDING else clock.now(),
         )
         # The lease was over, and another worker tries by now: its outcome will count.
@@ -146,6 +211,15 @@ def record(delivery: WebhookDelivery, outcome: Outcome) -> bool:
         state = RETRIED if status == DeliveryStatus.PENDING else status.value
         metrics.webhook_deliveries.labels(state).inc()
         return True
+
+
+def _entry(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "at": outcome.at.isoformat(),
+        "status": outcome.status,
+        "error": outcome.error[:LONGEST_ERROR],
+        "ms": outcome.ms,
+    }
 
 
 def _next(delivery: WebhookDelivery, outcome: Outcome) -> tuple[datetime, DeliveryStatus, datetime]:

@@ -1,7 +1,13 @@
 """The body of a webhook's message: small, with links; the conversation only on request."""
 
 import json
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import Case, F, When
+from django.db.models.functions import Length
+from django.db.models.lookups import LessThanOrEqual
 
 from agui_host.backends import epochs
 from agui_host.links import absolute
@@ -24,9 +30,31 @@ LONGEST = 65_536
 SHORT = 200
 
 
-def body(delivery: WebhookDelivery, contents: bool) -> bytes | None:
-    """The message; None if what it is about has been erased."""
-    data = _data(delivery, contents)
+class Subject(NamedTuple):
+    """The run of a message, and its result if that is short."""
+
+    run: Run
+    result: str | None
+
+
+def subjects(deliveries: Iterable[WebhookDelivery]) -> dict[UUID, Subject]:
+    """The runs that the deliveries are about, by key; those that are erased are missing."""
+    teams = {each.run: each.team_id for each in deliveries if each.run is not None}
+    # A result can have megabytes, which no message has, and many messages are made at once.
+    short = Case(When(LessThanOrEqual(Length("result"), LONGEST), then=F("result")))
+    rows = (
+        Run.objects.already_found()
+        .filter(journal__in=list(teams))
+        .select_related("thread", "agent")
+        .defer("input", "context", "usage", "result")
+        .annotate(short_result=short)
+    )
+    return {run.pk: Subject(run, run.short_result) for run in rows if run.team_id == teams[run.pk]}
+
+
+def body(delivery: WebhookDelivery, subject: Subject | None, contents: bool) -> bytes | None:
+    """The message; None without a subject: it has been erased."""
+    data = _data(delivery, subject, contents)
     if data is None:
         return None
     timestamp = delivery.created_at.isoformat().replace("+00:00", "Z")
@@ -40,19 +68,19 @@ def body(delivery: WebhookDelivery, contents: bool) -> bytes | None:
     return dumps(message).encode("utf-8", "backslashreplace")
 
 
-def _data(delivery: WebhookDelivery, contents: bool) -> dict[str, Any] | None:
+def _data(
+    delivery: WebhookDelivery, subject: Subject | None, contents: bool
+) -> dict[str, Any] | None:
     if delivery.type == TEST:
         return {"webhook": str(delivery.webhook_id)}
-    rows = Run.objects.filter(team=delivery.team_id, journal=delivery.run)
-    rows = rows.select_related("thread", "agent").defer("input", "context", "usage")
-    run = rows.first()
-    if run is None:
+    if subject is None:
         return None
+    run = subject.run
     if delivery.type == "thread.created":
         return _thread(run.thread, run)
     if delivery.interrupt is not None:
         return _interrupt(delivery, run, contents)
-    return _run(delivery, run, contents)
+    return _run(delivery, subject, contents)
 
 
 def _ids(run: Run) -> dict[str, Any]:
@@ -64,8 +92,9 @@ def _ids(run: Run) -> dict[str, Any]:
     }
 
 
-def _run(delivery: WebhookDelivery, run: Run, contents: bool) -> dict[str, Any]:
+def _run(delivery: WebhookDelivery, subject: Subject, contents: bool) -> dict[str, Any]:
     """The status is that of the event, whatever has become of the run since."""
+    run = subject.run
     status = BY_EVENT[delivery.type]
     data = {**_ids(run), "status": status.value, "links": _links(run)}
     if status in ENDED:
@@ -78,7 +107,7 @@ def _run(delivery: WebhookDelivery, run: Run, contents: bool) -> dict[str, Any]:
     if contents:
         data |= {"asked": run.asked or "", "answered": run.answered or ""}
     if contents and status == Status.SUCCEEDED:
-        data |= _bounded("result", run.result)
+        data |= _bounded("result", subject.result)
     return data
 
 

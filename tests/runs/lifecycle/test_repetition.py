@@ -343,7 +343,12 @@ def test_a_webhook_says_whether_that_was_the_end(
 
     def data(name: str) -> dict[str, Any]:
         row = WebhookDelivery(team=cast.team, type=name, run=run.pk, created_at=timezone.now())
-        return dict(json.loads(payloads.body(row, contents=False) or b"")["data"])
+        return dict(
+            json.loads(
+                payloads.body(row, next(iter(payloads.subjects([row]).values())), contents=False)
+                or b""
+            )["data"]
+        )
 
     assert (data("run.failed")["final"], data("run.failed")["repeated_by"]) == (final, None)
     assert "final" not in data("run.started")
@@ -355,5 +360,7 @@ def test_a_webhook_says_whether_that_was_the_end(
         row = WebhookDelivery(
             team=cast.team, type="run.succeeded", run=key, created_at=timezone.now()
         )
-        ended = json.loads(payloads.body(row, contents=False) or b"")["data"]
+        ended = json.loads(
+            payloads.body(row, next(iter(payloads.subjects([row]).values())), contents=False) or b""
+        )["data"]
         assert (ended["final"], "repeated_by" in ended) == (True, False)

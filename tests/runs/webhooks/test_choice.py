@@ -92,6 +92,16 @@ def test_failing_webhooks_leave_half_of_the_calls(settings: Settings) -> None:
     assert Choice().choose(one, [], 8) == [one[0].id]
 
 
+def test_a_call_goes_on_with_others_of_its_webhook() -> None:
+    """Shared evenly among the webhook's calls; a failing webhook gets one delivery at a time."""
+    team, hook, failing = uuid4(), uuid4(), uuid4()
+    due = [Due(uuid4(), hook, team) for _ in range(40)]
+    names = [each.id for each in due]
+    late = [Due(uuid4(), failing, team, failing=True) for _ in range(3)]
+    calls = choice.chained([*due, *late], [*names[:2], late[0].id])
+    assert calls == [names[0:15:2], names[1:16:2], [late[0].id]]
+
+
 @pytest.mark.django_db(transaction=True)
 async def test_silent_receivers_of_eight_teams_delay_no_other(settings: Settings) -> None:
     settings.AGUI_WEBHOOK_TIMEOUT = 120.0
@@ -144,7 +154,7 @@ def test_a_backlog_that_may_not_be_tried_hides_no_other_webhook() -> None:
         )
         chooser, tries = Choice(), list[UUID]()
         for _ in range(3):
-            tries = tries or chooser.next([])
+            tries = tries or [name for call in chooser.next([]) for name in call]
     ours = {row.pk for row in rows() if row.webhook_id == last.pk}
     assert tries
     assert set(tries) <= ours

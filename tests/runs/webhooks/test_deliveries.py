@@ -230,10 +230,10 @@ async def test_an_outcome_that_comes_too_late(cast: Cast) -> None:
     """A worker that was frozen has lost its delivery to another: it changes nothing any more."""
     hook = await hooked(cast.alice.headers, "http://127.0.0.1:9/", "run.failed")
     await enqueued(cast, hook)
-    (first,) = await db(deliveries.claim, [])
+    ((first,),) = await db(deliveries.claim, [])
     assert await db(deliveries.claim, []) == []
     await db(WebhookDelivery.objects.all().update, due_at=timezone.now())
-    (second,) = await db(deliveries.claim, [])
+    ((second,),) = await db(deliveries.claim, [])
     outcome = deliveries.Outcome(timezone.now(), 1, 200)
     assert await db(deliveries.record, second, outcome)
     assert not await db(deliveries.record, first, outcome)
