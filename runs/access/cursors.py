@@ -73,6 +73,20 @@ def place(run: Run, cursor: int | None) -> Position:
     return written.at(after)
 
 
+def parameter(run: Run, query: Mapping[str, str], name: str, default: int = 0) -> int:
+    """The place in a run's log that a parameter names. Raises as ``place`` does.
+
+    A number means the log as it is now; the id of an event is a Reset once that event was lost.
+    """
+    value = query.get(name)
+    if value is None:
+        return default
+    if (position := numbers.position(value, _MOST_SEQ)) is None:
+        message = f"{name} must be the id of an event, or its seq: 0, 1, 2, …"
+        raise BadCursor(message, details={"path": name})
+    return place(run, position if "-" in value else Position(position, ANY_EPOCH))
+
+
 def _is_lost(cursor: int, log: Journal) -> bool:
     if cursor <= log.head:
         return not log.written.has(cursor)

@@ -34,10 +34,10 @@ def read(
     """The rows that a request asks for by ``after``, ``since`` and ``limit``.
 
     ``run`` is one that the ``principal`` may view; with ``redaction``, by a link. ``seconds`` is
-    how long to fold a long log. Raises BadCursor, Invalid, and Purged.
+    how long to fold a long log. Raises BadCursor, Invalid, Purged, and Reset.
     """
     cursors.place(run, None)
-    since = cursors.check(number(query, "since"), run.journal.head)
+    since = cursors.parameter(run, query, "since")
     limit = number(query, "limit", outlines.MOST_ROWS)
     if not 1 <= limit <= outlines.MOST_ROWS:
         raise Invalid(f"limit must be 1 to {outlines.MOST_ROWS}.", details={"path": "limit"})

@@ -10,7 +10,6 @@ from events import states
 from events.outlines import SECONDS
 from events.states import History, StateAt
 from runs.access import cursors, sight
-from runs.access.inspect.outlines import number
 from runs.models import Run
 
 LONGEST_PATH = 2_000
@@ -22,11 +21,10 @@ def read(
 ) -> StateAt:
     """The state after the event ``at``, by default the newest, of a run that the caller may view.
 
-    ``seconds`` is how long to fold a long log. Raises BadCursor, and Purged.
+    ``seconds`` is how long to fold a long log. Raises BadCursor, Purged, and Reset.
     """
     cursors.place(run, None)
-    head = run.journal.head
-    seq = cursors.check(number(query, "at", head), head)
+    seq = cursors.parameter(run, query, "at", run.journal.head)
     alone = sight.view(principal, run, after=1)
     if alone is not None:
         return states.read(run.pk, seq, NOTHING, seconds=seconds, show=alone.show)
@@ -36,18 +34,17 @@ def read(
 def history(principal: Principal, run: Run, query: Mapping[str, str]) -> History:
     """The events that set the value at ``path``, of a run that the caller may view.
 
-    ``after`` and ``at`` bound them. Raises BadCursor, Invalid, and Purged.
+    ``after`` and ``at`` bound them. Raises BadCursor, Invalid, Purged, and Reset.
     """
     cursors.place(run, None)
-    head = run.journal.head
     path = query.get("path", "")
     if len(path) > LONGEST_PATH or (path and not path.startswith("/")):
         message = (
             f"path must be a JSON Pointer, such as /a/b, of at most {LONGEST_PATH} characters."
         )
         raise Invalid(message, details={"path": "path"})
-    after = cursors.check(number(query, "after"), head)
-    last = cursors.check(number(query, "at", head), head)
+    after = cursors.parameter(run, query, "after")
+    last = cursors.parameter(run, query, "at", run.journal.head)
     alone = sight.view(principal, run, after=max(after, 1))
     if alone is not None:
         return states.history(run.pk, path, after, last, NOTHING, show=alone.show)

@@ -18,6 +18,7 @@ from events.outlines import Slice
 from runs.access import access, sharing
 from runs.access.inspect import outlines as rows
 from runs.api.comments import LinkAuthentication
+from runs.models import Run
 
 
 class RowSerializer(serializers.Serializer[Any]):
@@ -49,10 +50,11 @@ class RowSerializer(serializers.Serializer[Any]):
 
 
 class OutlineSerializer(serializers.Serializer[Any]):
-    """``head`` is the newest event that the rows take into account."""
+    """``head`` is the newest event that the rows take into account, and ``cursor`` its id."""
 
     rows = RowSerializer(many=True)
     head = serializers.IntegerField()
+    cursor = serializers.CharField()
 
 
 class RunOutline(APIView):
@@ -62,7 +64,7 @@ class RunOutline(APIView):
         parameters=[
             OpenApiParameter("after", int, description="Rows after this ``n``; default 0."),
             OpenApiParameter(
-                "since", int, description="Only rows that began or changed after this ``seq``."
+                "since", str, description="Only rows that began or changed after this ``cursor``."
             ),
             OpenApiParameter("limit", int, description=f"At most {outlines.MOST_ROWS}."),
         ],
@@ -72,7 +74,7 @@ class RunOutline(APIView):
         """The messages, tool calls, steps, subagents and so on of a run, in order."""
         principal = principal_of(request)
         run = access.find(principal, run_id)
-        return answer(rows.read(principal, run, request.query_params.dict()))
+        return answer(run, rows.read(principal, run, request.query_params.dict()))
 
 
 @extend_schema(exclude=True)
@@ -86,10 +88,11 @@ class SharedOutline(APIView):
         principal = principal_of(request)
         run = access.find(principal, run_id)
         redaction = Redaction(sharing.grant_of(principal).redact)
-        return answer(rows.read(principal, run, request.query_params.dict(), redaction))
+        return answer(run, rows.read(principal, run, request.query_params.dict(), redaction))
 
 
-def answer(part: Slice) -> HttpResponse:
+def answer(run: Run, part: Slice) -> HttpResponse:
     """The rows as they are stored: none is encoded again."""
-    body = f'{{"rows":[{",".join(part.rows)}],"head":{part.head}}}'
+    cursor = run.journal.written.at(part.head).name
+    body = f'{{"rows":[{",".join(part.rows)}],"head":{part.head},"cursor":"{cursor}"}}'
     return HttpResponse(body, content_type="application/json")

@@ -14,7 +14,9 @@ from agui_host.teams.authentication import principal_of
 from runs.access import access
 from runs.access.inspect import states
 
-AT = OpenApiParameter("at", int, description="After this ``seq``; default the newest.")
+AT = OpenApiParameter(
+    "at", str, description="After this event, by its id or ``seq``; default the newest."
+)
 
 
 class StateSerializer(serializers.Serializer[Any]):
@@ -53,8 +55,8 @@ class RunStateHistory(APIView):
     @extend_schema(
         parameters=[
             OpenApiParameter("path", str, description="A JSON Pointer; default the whole state."),
-            OpenApiParameter("after", int, description="Only events after this ``seq``."),
-            OpenApiParameter("at", int, description="Only events up to this ``seq``."),
+            OpenApiParameter("after", str, description="Only events after this one."),
+            OpenApiParameter("at", str, description="Only events up to this one."),
         ],
         responses={200: StateHistorySerializer},
     )

@@ -23,7 +23,7 @@ from agui_host.web.consumers.opening import opened
 from agui_host.web.consumers.stream import send_file
 from agui_host.web.scope import Send
 from runs.access import access, cursors, sight
-from runs.access.inspect import archives, outlines
+from runs.access.inspect import archives
 from runs.models import Run
 
 Pieces = AsyncIterator[bytes]
@@ -78,11 +78,11 @@ FORMATS: Mapping[str, Format] = {
 
 
 def _cut(run: Run, at: str, chosen: Format) -> None:
-    """Let the file end with the event ``at``. Raises BadCursor, Invalid."""
+    """Let the file end with the event ``at``. Raises BadCursor, Invalid, and Reset."""
     if not chosen.ends_anywhere:
         raise Invalid("Files of this format are of whole runs.", details={"path": "at"})
     # The row is this request's own and is never saved.
-    run.journal.head = cursors.check(outlines.number({"at": at}, "at"), run.journal.head)
+    run.journal.head = cursors.parameter(run, {"at": at}, "at")
 
 
 def _hold(principal: Principal, size: int) -> Hold:
