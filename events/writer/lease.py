@@ -15,6 +15,8 @@ Also = Callable[[], object]
 """What shares the transaction of a batch."""
 IN_FLIGHT = 512
 IN_FLIGHT_BYTES = 1024 * 1024
+PATIENT = frozenset({"TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT", "TOOL_CALL_ARGS"})
+"""Deltas: further ones can be committed some milliseconds later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class Lease:
         "in_flight",
         "journal_id",
         "returned",
+        "streaming",
+        "urgent",
         "waiting",
     )
 
@@ -82,6 +86,8 @@ class Lease:
         self.also: list[Also] = []
         self.returned: tuple[Batch, list[Also]] | None = None
         self.in_flight = self.bytes = 0
+        self.streaming = False  # the event before was a delta
+        self.urgent = False  # something else than further deltas waits
         self.error: HostError | None = None
         self.changed = asyncio.Event()
 
@@ -94,14 +100,18 @@ class Lease:
         """Queue records; ``also`` runs in the transaction that stores them. Raises LostLease."""
         if self.error:
             raise self.error
-        if not self.waiting:
-            self.enlist(self)
+        is_first = not self.waiting
         for record in records:
             self.waiting.append(record)
             self.in_flight += 1
             self.bytes += len(record.payload)
+            was_streaming, self.streaming = self.streaming, record.type in PATIENT
+            self.urgent |= not (was_streaming and self.streaming)
         if also:
             self.also.extend(also)
+            self.urgent = True
+        if is_first or self.urgent:
+            self.enlist(self)
 
     async def room(self) -> None:
         """Wait until less than half of the allowed records are on their way.
@@ -111,10 +121,12 @@ class Lease:
         two, and a commit costs as much as a hundred events.
         """
         half = IN_FLIGHT // 2, IN_FLIGHT_BYTES // 2
+        self._hurry()
         await self._until(lambda: self.in_flight < half[0] and self.bytes < half[1])
 
     async def flush(self) -> None:
         """Wait until everything appended is committed."""
+        self._hurry()
         await self._until(lambda: not self.in_flight)
 
     def reopen(self) -> None:
@@ -129,6 +141,7 @@ class Lease:
             return returned
         batch = Batch(self.journal_id, self.generation, self.head + 1, self.waiting, self.epoch)
         also, self.waiting, self.also = self.also, [], []
+        self.urgent = False
         return batch, also
 
     def put_back(self, batch: Batch, also: list[Also]) -> None:
@@ -146,6 +159,11 @@ class Lease:
             self.waiting, self.also = [], []
             self.in_flight = self.bytes = 0
         self.changed.set()
+
+    def _hurry(self) -> None:
+        if self.waiting and not self.urgent:
+            self.urgent = True
+            self.enlist(self)
 
     async def _until(self, done: Callable[[], bool]) -> None:
         while not self.error and not done():

@@ -1,6 +1,8 @@
 """JournalWriter: group commit for all runs of a process, in one thread on one Django connection.
 
-While one commit is in flight the next batch fills up: no timer, at most 2 ms of delay when idle.
+While one commit is in flight the next batch fills up. Further deltas of messages are also gathered
+over ``SPACING`` since the commit before (docs/adr/0017); all else is committed at once, at most
+2 ms later when idle.
 A run whose next batch is large is committed by itself, in a second thread, so that other runs'
 events do not wait until PostgreSQL has read and stored it. ``events.writer.commits`` stores a
 group, and decides what happens if the database refuses it or is away.
@@ -35,6 +37,8 @@ BLOCKED_RESTS = 0.1
 THEN_SECONDS = 5.0
 """How long ``run`` waits at its end for the follow-up of the last commits."""
 
+SPACING = 0.012
+"""Seconds from one commit to another of deltas only, so that those of several runs share it."""
 GATHER_TURNS, GATHER_SECONDS = 10, 0.002
 """How many turns of the event loop an idle writer waits for more; a busy loop's turns are long."""
 
@@ -85,6 +89,8 @@ class JournalWriter:
         self._enlisted: dict[Lease, None] = {}
         self._blocked: dict[Lease, bool] = {}  # whether it has rested
         self._wake = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._committed_at = 0.0  # by the loop's clock
         self._closing = False
         self._group, self._alone = (Lane(follow_up and follow_up.look) for _ in range(2))
         self._large: dict[Lease, None] = {}  # leases that ``_alone`` commits, in their order
@@ -112,6 +118,8 @@ class JournalWriter:
         if lease not in self._blocked and lease not in self._large:
             self._enlisted[lease] = None
             self._wake.set()
+            if lease.urgent:
+                self._hurry.set()
 
     async def run(self) -> None:
         """Commit until ``close``; everything appended before is committed first."""
@@ -130,6 +138,7 @@ class JournalWriter:
                 await _gather()
                 while self._enlisted or True in self._blocked.values():
                     await self._try_blocked()
+                    await self._gather_deltas()
                     if self._enlisted:
                         await self._commit(self._group, *self._next_batch())
             await self._bell.join()
@@ -149,6 +158,7 @@ class JournalWriter:
         """Let ``run`` return once everything is committed."""
         self._closing = True
         self._wake.set()
+        self._hurry.set()
 
     async def _commit(
         self, lane: Lane, leases: list[Lease], work: Work, *, alone: bool = False
@@ -168,6 +178,7 @@ class JournalWriter:
                 stored.append(batch)
                 self.rows += len(batch.records)
         self.commits += 1
+        self._committed_at = asyncio.get_running_loop().time()
         if stored:
             with suppress(asyncio.QueueFull):
                 self._bell.put_nowait([announce.message(batch) for batch in stored])
@@ -197,6 +208,17 @@ class JournalWriter:
     def _rested(self, lease: Lease) -> None:
         self._blocked[lease] = True
         self._wake.set()
+
+    async def _gather_deltas(self) -> None:
+        """Wait for other runs' deltas until ``SPACING`` is over, or anything else is enlisted."""
+        self._hurry.clear()
+        if self._closing or not self._enlisted or any(lease.urgent for lease in self._enlisted):
+            return
+        rest = self._committed_at + SPACING - asyncio.get_running_loop().time()
+        if rest > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(rest):
+                    await self._hurry.wait()
 
     async def _try_blocked(self) -> None:
         """Try one run that was blocked: between two groups the others wait for one at most."""
