@@ -33,17 +33,17 @@ def test_settings_that_matter_change_it_and_others_do_not(cast: Cast) -> None:
     assert len(first) == digests.LENGTH
     assert team_agents.change(me, "far", {"name": "x" * 120, "enabled": False}).version == first
     assert team_agents.change(me, "far", {"headers": {"A": "b"}}).version == first
-    seen = {first}
+    names = {first}
     for change in (
         {"url": "https://agents.example.com/other"},
         {"settings": {"protocol": "0.x"}},
         {"middleware": [{"name": "citations"}]},
         {"context_providers": [{"name": "wisdom"}]},
     ):
-        seen.add(team_agents.change(me, "far", change).version)
-    assert len(seen) == 5
+        names.add(team_agents.change(me, "far", change).version)
+    assert len(names) == 5
     row = team_agents.find(me, "far")
-    assert set(row.versions.values_list("version", flat=True)) == seen
+    assert set(row.versions.values_list("version", flat=True)) == names
 
 
 def test_a_version_that_returns_keeps_its_first_day(cast: Cast) -> None:
@@ -129,14 +129,14 @@ def test_people_and_programs_find_runs_by_it(cast: Cast, browse: Browse) -> None
     new = run_of(cast.alice, None, FAILED)
     run_of(cast.charlie, None, FINISHED)
 
-    def found(query: str) -> list[str]:
+    def runs_of(query: str) -> list[str]:
         answer = ask_now("GET", f"/api/v1/runs?{query}", cast.bob.headers)
         assert answer.status == 200
         return [row["id"] for row in answer.json["results"]]
 
-    assert found(f"agent_version={old_version}") == [str(old.pk)]
-    assert found(f"agent_version={echo.version}&agent=echo") == [str(new.pk)]
-    assert found("agent_version=nothing") == []
+    assert runs_of(f"agent_version={old_version}") == [str(old.pk)]
+    assert runs_of(f"agent_version={echo.version}&agent=echo") == [str(new.pk)]
+    assert runs_of("agent_version=nothing") == []
     assert ask_now("GET", f"/api/v1/runs?agent_version={17 * 'x'}", cast.bob.headers).status == 422
     page = browse(cast.bob).get("/runs/", {"q": f"version:{old_version}"}).content.decode()
     assert f"run-{old.pk}" in page
@@ -176,14 +176,14 @@ def test_an_agent_of_ten_thousand_versions(cast: Cast) -> None:
             for n in range(10_000)
         ]
     )
-    seen: list[str] = []
+    names: list[str] = []
     address: str | None = "/api/v1/agents/echo/versions?limit=200"
     for _ in range(3):
         assert address
         answer = ask_now("GET", address[address.index("/api/") :], cast.alice.headers)
-        seen += [row["version"] for row in answer.json["results"]]
+        names += [row["version"] for row in answer.json["results"]]
         address = answer.json["next"]
-    assert len(set(seen)) == 600
+    assert len(set(names)) == 600
 
 
 def test_how_versions_have_fared(cast: Cast) -> None:
