@@ -75,8 +75,6 @@ ELSEWHERE = {
     "events/findings.py": "tests/runs/worker/test_findings.py",
     "protocol/part_kinds.py": "tests/protocol/fold/test_open_parts.py",
     "runtimes/versions/*": "tests/runtimes/versions/test_versions.py",
-    "runs/access/agents/probe.py": "tests/dashboard/agents/test_connecting.py",
-    "runs/access/agents/versions.py": "tests/runtimes/versions/test_versions.py",
     "runs/access/capabilities.py": "tests/dialects/copilotkit/test_copilot.py",
     "runs/access/feed.py": "tests/web/host_socket/test_feed.py",
     "runs/access/files/*": "tests/web/files/test_upload.py",

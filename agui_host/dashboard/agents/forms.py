@@ -1,12 +1,11 @@
 """The forms of an agent: to connect a new one, and to change one."""
 
-import json
 from typing import Any
 
 from django import forms
 
 from agui_host.protocol.errors import HostError
-from agui_host.protocol.strict_json import loads
+from agui_host.protocol.strict_json import dumps, loads
 from agui_host.runtimes import team_options
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import ON_BUSY, Agent
@@ -69,8 +68,9 @@ class ConnectForm(forms.Form):
         label="Where it runs", choices=KINDS, initial="http", widget=forms.RadioSelect
     )
     slug = forms.SlugField(
-        label="Short name, in addresses and filters",
+        label="Short name",
         max_length=64,
+        help_text="In addresses and filters: letters, digits, - and _.",
         widget=forms.TextInput(attrs={"placeholder": "billing", "autocomplete": "off"}),
     )
     url = forms.CharField(
@@ -171,9 +171,7 @@ def _initial(row: Agent) -> dict[str, Any]:
 
 def _line(entry: dict[str, Any]) -> str:
     options = {name: value for name, value in entry.items() if name != "name"}
-    return (
-        f"{entry['name']} {json.dumps(options, ensure_ascii=False)}" if options else entry["name"]
-    )
+    return f"{entry['name']} {dumps(options)}" if options else entry["name"]
 
 
 def _entry(line: str) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from agui_host import links
 from agui_host.runtimes.models import Agent
 
+KEY = "AGUI_API_KEY"
+"""The variable of a program's environment that has the key."""
 CURL = """\
 curl -N -X POST {url} \\
   -H "Authorization: Bearer $AGUI_API_KEY" \\
@@ -24,7 +26,7 @@ from agui_client import AGUIClient
 
 
 async def main() -> None:
-    async with AGUIClient("{url}", api_key=os.environ["AGUI_API_KEY"]) as client:
+    async with AGUIClient("{url}", api_key=os.environ["{key}"]) as client:
         print(await client.send("Hello"))
 
 
@@ -52,4 +54,4 @@ def of(agent: Agent) -> list[tuple[str, str]]:
         ]
     url = links.absolute(f"/agui/agent/{agent.slug}/run")
     texts = (("curl", CURL), ("JavaScript", JAVASCRIPT), ("Python", PYTHON))
-    return [(title, text.format(url=url)) for title, text in texts]
+    return [(title, text.format(url=url, key=KEY)) for title, text in texts]

@@ -53,7 +53,7 @@ class Finding:
 
 @dataclass(slots=True)
 class _Volume:
-    """What a tested agent has sent so far."""
+    """The events of a tested agent so far."""
 
     events: int = 0
     size: int = 0

@@ -275,7 +275,7 @@ def test_change_everything_that_a_form_has(cast: Cast, browse: Browse) -> None:
         ("headers", "no colon", "each header in a line"),
         ("headers", "Host: x", "cannot be set"),
         ("headers", "\n".join(f"A{n}: x" for n in range(21)), "at most 20"),
-        ("middleware", "nonsense", "nonsense"),
+        ("middleware", "nonsense", "one of: citations"),
         ("middleware", "redact {", "redact"),
         ("middleware", "redact [1]", "as JSON"),
         ("middleware", 'x {"name": "log"}', "as JSON"),

@@ -109,8 +109,7 @@ def _give(team: Team, slug: str, fields: dict[str, Any]) -> str:
         agent.full_clean()
     except ValidationError as bad:
         raise CommandError("; ".join(bad.messages)) from None
-    if agent.kind == kinds.PYTHON.name:
-        agent.code = codes.code_of(agent) or agent.code
+    agent.code = codes.code_of(agent) or agent.code
     agent.save()
     audit.record("operator", team, f"agent.{verb}", slug, kind=agent.kind)
     return verb
