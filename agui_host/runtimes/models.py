@@ -204,7 +204,7 @@ class Agent(TeamOwned):
     code = models.CharField(max_length=16, default="", db_default="", editable=False)
     """The digest of its module, by the process that last brought its code (``versions``)."""
     version = models.CharField(max_length=16, default="", db_default="", editable=False)
-    """The digest of all that decides what it does; "" until a host of this release has saved it."""
+    """The digest of its code, target and settings; "" until a host of this release has saved it."""
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

@@ -103,13 +103,13 @@ def test_before_and_after_a_new_version(busy: Cast, browse: Browse) -> None:
     echo.save()
     run_of(busy.alice, echo, FAILED)
     text = page(browse(busy.vera), "/agents/echo/")
-    assert (
-        f"Since version <code>{echo.version}</code>: failures <strong>0 % → 100 %</strong>" in text
-    )
+    assert f"Since version <code>{echo.version}</code>, compared with <code>{old}</code>" in text
+    assert "<strong>0 % → 100 %</strong>" in text
     assert "<strong>$1.00 → $1.00</strong>" in text
-    assert text.index(f"<code>{echo.version}</code></a> <span") < text.index(
-        f"<code>{old}</code></a></th>"
-    )
+    assert re.findall(r"<code>(\w{12})</code></a>(?: <span[^>]*>(\w+))?", text) == [
+        (echo.version, "present"),
+        (old, ""),
+    ]
 
 
 def test_an_agent_of_ten_thousand_versions_and_one_without_runs(cast: Cast, browse: Browse) -> None:
