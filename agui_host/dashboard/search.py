@@ -17,6 +17,7 @@ LONGEST = 500
 MOST_TERMS = 10
 TOKENS = {
     "agent": "agent",
+    "version": "agent_version",
     "status": "status",
     "error": "error",
     "thread": "thread_id",

@@ -3,6 +3,8 @@ from django.urls import URLPattern, path
 
 from agui_host.dashboard import acting, shared, views
 from agui_host.dashboard.account import urls as account_urls
+from agui_host.dashboard.agents import editing
+from agui_host.dashboard.agents import views as agents
 from agui_host.dashboard.inbox import device, mailed, turns
 from agui_host.dashboard.inbox import views as questions
 from agui_host.dashboard.manual import views as manual
@@ -23,6 +25,15 @@ urlpatterns: list[URLPattern] = [
     path("docs/<path:name>", manual.page, name="manual-page"),
     path("usage/", overview.spending, name="usage"),
     path("usage/prices", overview.set_prices, name="usage-prices"),
+    path("agents/", agents.listing, name="agents"),
+    # Without a slash, as an agent can be called connect.
+    path("agents/connect", editing.connect, name="agent-connect"),
+    path("agents/<slug:slug>/", agents.detail, name="agent"),
+    path("agents/<slug:slug>/try", agents.try_it, name="agent-try"),
+    path("agents/<slug:slug>/test", editing.test, name="agent-test"),
+    path("agents/<slug:slug>/change", editing.change, name="agent-change"),
+    path("agents/<slug:slug>/switch", agents.switch, name="agent-switch"),
+    path("agents/<slug:slug>/remove", agents.remove, name="agent-remove"),
     path("runs/", views.runs, name="runs"),
     path("runs/import", importing.import_run, name="run-import"),
     path("runs/pulse", views.pulse, name="runs-pulse"),
@@ -120,6 +131,7 @@ urlpatterns: list[URLPattern] = [
     path("team", views.with_slash),
     path("runs", views.with_slash),
     path("usage", views.with_slash),
+    path("agents", views.with_slash),
     path("docs", views.with_slash),
     path("runs/<uuid:run_id>", views.with_slash),
     path("threads/<uuid:key>", views.with_slash),

@@ -18,12 +18,13 @@ from agui_host.runtimes.knowledge.models import Document, DocumentChunk, MediaTy
 from agui_host.runtimes.middleware import chain, keys
 from agui_host.runtimes.options import BadOptions
 from agui_host.runtimes.providers import chain as context
+from agui_host.runtimes.versions import digests
 from agui_host.security.secrets import SealedField, SecretUnreadable, seal, unseal
 from agui_host.teams.tenancy import TeamOwned
 from agui_project.validators import QUEUE
 
 __all__ = [
-    "DEFAULT_QUEUE", "Agent", "Document", "DocumentChunk", "FileDirectory",
+    "DEFAULT_QUEUE", "Agent", "AgentVersion", "Document", "DocumentChunk", "FileDirectory",
     "MediaType", "OnCodeChange", "Policy", "Profile", "RecoveryMode", "Wisdom",
 ]  # fmt: skip
 
@@ -200,6 +201,10 @@ class Agent(TeamOwned):
     """The name, description and queue that the host's code last gave it; null for others."""
     withdrawn = models.BooleanField(default=False, db_default=False, editable=False)
     """Disabled by the host because its code is gone, not by a person."""
+    code = models.CharField(max_length=16, default="", db_default="", editable=False)
+    """The digest of its module, by the process that last brought its code (``versions``)."""
+    version = models.CharField(max_length=16, default="", db_default="", editable=False)
+    """The digest of its code, target and settings; "" until a host of this release has saved it."""
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -272,9 +277,19 @@ class Agent(TeamOwned):
         check_context_providers(self.context_providers)
         self._check_settings()
         self._put_keys_away()
-        if "middleware" in (kwargs.get("update_fields") or ()):
-            kwargs["update_fields"] = {*kwargs["update_fields"], "secrets"}
+        self.version = self.present_version()
+        if fields := set(kwargs.get("update_fields") or ()):
+            if "middleware" in fields:
+                fields.add("secrets")
+            kwargs["update_fields"] = fields | {"version"}
         super().save(*args, **kwargs)
+
+    def present_version(self) -> str:
+        """The version by its values: not its name, its headers, or the rules of its runs."""
+        return digests.of_parts(
+            self.kind, self.target, self.code, self.settings, self.middleware,
+            self.context_providers,
+        )  # fmt: skip
 
     def unsealed(self) -> dict[str, Any]:
         """The secrets by section, ``{"headers": {name: value}}``; raises SecretUnreadable."""
@@ -309,6 +324,29 @@ class Agent(TeamOwned):
         self.middleware, used = keys.put_away(self.middleware, known)
         if used != known:
             self.seal({"middleware": used})
+
+
+class AgentVersion(TeamOwned):
+    """A version that an agent has, or has had; a trigger is the only writer (``versions.sql``)."""
+
+    agent = models.ForeignKey(
+        Agent, on_delete=models.CASCADE, related_name="versions", db_index=False
+    )
+    version = models.CharField(max_length=16)
+    first_seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["agent", "version"], name="agent_version_once")
+        ]
+        indexes = [
+            # an agent's versions, the newest first, and the agents that a version is of
+            models.Index(fields=["agent", "-id"], name="agent_version_newest"),
+            models.Index(fields=["team", "version"], name="agent_version_of_team"),
+        ]
+
+    def __str__(self) -> str:
+        return self.version
 
 
 FILES = "files"

@@ -18,6 +18,7 @@ from agui_host.backends.postgres import scope
 from agui_host.runtimes import registry
 from agui_host.runtimes.models import Agent
 from agui_host.runtimes.registry import Registered
+from agui_host.runtimes.versions import bringing
 from agui_host.teams.models import AuditEntry, Team
 from agui_host.teams.tenancy import TeamQuerySet
 
@@ -45,6 +46,7 @@ def bring(queues: Sequence[str] | None = None) -> None:
         _withdraw(settings.AGUI_WORKER_QUEUES if queues is None else queues)
         if queues is None:
             _withdraw_of_known_modules()
+        bringing.bring(queues)
 
 
 def _provided() -> TeamQuerySet[Agent]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.protocol.input.run_agent_input import OnBusy
+from agui_host.runtimes.versions import digests
 from agui_project import foreign_modules
 
 if TYPE_CHECKING:
@@ -227,6 +228,7 @@ def provision(team: "Team") -> "list[Agent]":
             defaults={
                 **entry.values,
                 "provided": entry.provided,
+                "code": digests.of_code(entry.target),
                 "target": entry.slug,
                 "repeatable": entry.repeatable,
                 "raw": entry.raw,

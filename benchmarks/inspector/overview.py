@@ -1,6 +1,7 @@
-"""The overview and the page of usage of a team with RUNS runs (a million), and the rollup's cost.
+"""The figures of a team with RUNS runs (a million) on its pages, and the rollup's cost.
 
-200 agents and 500 people, 90 days; as the application's role, so that PostgreSQL's policies apply.
+200 agents, one of them with 10,000 versions, and 500 people, 90 days; as the application's role, so
+that PostgreSQL's policies apply.
 The promises: 200 ms at the 95th percentile for a page, and at most 2 % of a start.
 """
 
@@ -22,9 +23,11 @@ SPREAD = """
 update runs_run
    set agent_id = (%(agents)s::uuid[])[1 + (hashtext(run_id) & 2147483647) %% %(most)s],
        started_by = 'user:' || (hashtext('p' || run_id) & 2147483647) %% %(people)s,
-       tokens_in = hashtext(run_id) & 65535, tokens_out = 200, cost = 0.01
+       tokens_in = hashtext(run_id) & 65535, tokens_out = 200, cost = 0.01,
+       agent_version = lpad(to_hex(hashtext('v' || run_id) & 15), 12, '0')
  where team_id = %(team)s
 """
+VERSIONS = 10_000
 TRIGGER = "alter table runs_run {} trigger runs_usage_run_changed"
 
 
@@ -33,8 +36,9 @@ def fill() -> Any:
     from django.contrib.auth.models import User
     from django.db import connection
 
+    from agui_host.backends.postgres import clock
     from agui_host.runtimes import create_team
-    from agui_host.runtimes.models import Agent
+    from agui_host.runtimes.models import Agent, AgentVersion
     from agui_host.teams.authentication import Principal
     from agui_host.teams.models import Membership, Role
     from benchmarks.inspector.find_runs import FILL, THREADS
@@ -42,6 +46,12 @@ def fill() -> Any:
     team = create_team.create_team("overview", "Overview")
     rows = [Agent(team=team, slug=f"agent-{n}", name=f"Agent {n}") for n in range(AGENTS)]
     agents = [agent.pk for agent in Agent.objects.bulk_create(rows)]
+    AgentVersion.objects.bulk_create(
+        AgentVersion(
+            team=team, agent=rows[0], version=f"{VERSIONS - n:012x}", first_seen_at=clock.now()
+        )
+        for n in range(VERSIONS)
+    )
     user = User.objects.create_user("leader")
     Membership.objects.create(team=team, user=user, role=Role.OWNER)
     values = {
@@ -107,7 +117,9 @@ def main() -> None:
     from django.test.utils import CaptureQueriesContext
 
     from agui_host.backends.postgres import scope
+    from agui_host.dashboard.agents import figures
     from agui_host.dashboard.overview import overview, usage
+    from agui_host.runtimes.models import Agent
     from runs.lifecycle.usage import rollup
     from runs.models import TeamUsage, Usage
 
@@ -129,6 +141,14 @@ def main() -> None:
     gc.freeze()
     pages = {f"overview, {days} days": (overview.of, days) for days in overview.PERIODS}
     ways = {f"usage by {way}": way for way in usage.WAYS}
+    agent = Agent.objects.get(team=principal.team, slug="agent-0")
+    agents = {
+        "list of agents": lambda: figures.listing(principal),
+        "an agent": lambda: [
+            part(principal, agent)
+            for part in (figures.of, figures.versions_of, figures.newest_runs)
+        ],
+    }
     with scope.limited(principal.team.pk):
         for name, make in {
             **{
@@ -136,6 +156,7 @@ def main() -> None:
                 for name, (of, days) in pages.items()
             },
             **{name: (lambda way=way: usage.of(principal, way, 30)) for name, way in ways.items()},
+            **agents,
         }.items():
             seconds, queries = [], set()
             for _ in range(TIMES):

@@ -16,6 +16,7 @@ from agui_host.runtimes.models import (
     MOST_ATTEMPTS,
     ON_BUSY,
     Agent,
+    AgentVersion,
     OnCodeChange,
     Policy,
     RecoveryMode,
@@ -25,12 +26,13 @@ from agui_host.teams.api.bodies import Body
 from agui_host.teams.api.pages import NewestFirst
 from agui_host.teams.authentication import principal_of
 from agui_project.validators import QUEUE
+from runs.access.agents import versions
 
 SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers", "on_busy",
          "on_busy_chat", "policy", "raw", "timeout_seconds", "repeatable", "recovery",
          "recovery_attempts", "recovery_pause", "on_code_change", "heals_history", "questions",
          "middleware", "context_providers", "queue", "is_tool", "is_default", "enabled",
-         "created_at"]  # fmt: skip
+         "version", "created_at"]  # fmt: skip
 
 OPTIONS = {
     "type": "array",
@@ -227,3 +229,40 @@ class AgentDetail(generics.RetrieveAPIView[Agent]):
         """Delete an agent of the team; one that has run is disabled and loses its secrets."""
         team_agents.remove(principal_of(request), slug)
         return Response(status=204)
+
+
+class AgentVersionSerializer(serializers.ModelSerializer[AgentVersion]):
+    """A version: a digest of the agent's code or target, settings, middleware and providers."""
+
+    last_seen_at = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="When its newest run was requested."
+    )
+    is_present = serializers.SerializerMethodField()
+
+    class Meta:
+        model = AgentVersion
+        fields = ["version", "is_present", "first_seen_at", "last_seen_at"]
+        read_only_fields = fields
+
+    def get_is_present(self, row: AgentVersion) -> bool:
+        """Whether runs that start now have it."""
+        return row.version == row.agent.version
+
+
+class NewestVersions(NewestFirst):
+    """Pages of versions, whose ids are numbers."""
+
+    position = int
+
+
+class AgentVersions(generics.ListAPIView[AgentVersion]):
+    """The versions of an agent."""
+
+    serializer_class = AgentVersionSerializer
+    pagination_class = NewestVersions
+    queryset = AgentVersion.objects.none()
+
+    def get_queryset(self) -> QuerySet[AgentVersion]:
+        """The newest first."""
+        rows = versions.of(principal_of(self.request), self.kwargs["slug"])
+        return rows.select_related("agent")

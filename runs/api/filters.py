@@ -6,7 +6,7 @@ import django_filters
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from agui_host.runtimes.models import Agent
+from agui_host.runtimes.models import Agent, AgentVersion
 from agui_host.teams.api.datetimes import MomentFilter
 from agui_host.teams.authentication import Principal, principal_of
 from runs.lifecycle.words import search
@@ -34,6 +34,9 @@ class RunFilter(django_filters.FilterSet):
 
     status = django_filters.MultipleChoiceFilter(choices=Status.choices)
     agent = django_filters.CharFilter(method="of_agent")
+    agent_version = django_filters.CharFilter(
+        method="of_version", max_length=16, help_text="The version of its agent as it started."
+    )
     thread_id = django_filters.CharFilter(field_name="thread__thread_id")
     run_id = django_filters.CharFilter()
     started_by = django_filters.CharFilter()
@@ -62,6 +65,12 @@ class RunFilter(django_filters.FilterSet):
         """With the agent's id the planner has statistics of its runs; by its slug it guesses."""
         agent = Agent.objects.for_team(self.principal.team).filter(slug=value).only("pk").first()
         return runs.none() if agent is None else runs.filter(agent=agent.pk)
+
+    def of_version(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
+        """As ``of_agent``: agents made of one module with the same settings share a version."""
+        versions = AgentVersion.objects.for_team(self.principal.team).filter(version=value)
+        agents = list(versions.values_list("agent_id", flat=True))
+        return runs.filter(agent__in=agents, agent_version=value)
 
     def pass_on(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
         """Applied last, to the runs that the others leave."""

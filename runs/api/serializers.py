@@ -50,6 +50,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "thread_id",
             "parent_run_id",
             "agent",
+            "agent_version",
             "status",
             "asked",
             "answered",

@@ -16,6 +16,7 @@ from runs.api.steering import messages
 urlpatterns = [
     path("agents", agents.AgentList.as_view(), name="api-agents"),
     path("agents/<slug:slug>", agents.AgentDetail.as_view(), name="api-agent"),
+    path("agents/<slug:slug>/versions", agents.AgentVersions.as_view(), name="api-agent-versions"),
     path("runs", runs.RunList.as_view(), name="api-runs"),
     path("runs/<uuid:run_id>", runs.RunDetail.as_view(), name="api-run"),
     path("runs/<uuid:run_id>/cancel", runs.RunCancel.as_view(), name="api-run-cancel"),

@@ -84,6 +84,9 @@ class Run(TeamOwned):
         Thread, on_delete=models.CASCADE, related_name="runs", db_index=False
     )
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="runs", db_index=False)
+    agent_version = models.CharField(  # noqa: DJ001  a run has none before it starts
+        max_length=16, null=True, editable=False, help_text="Of its agent, as the run started."
+    )
     run_id = models.CharField(max_length=255)
     attempt = models.PositiveSmallIntegerField(default=1)
     parent = models.ForeignKey(
@@ -181,6 +184,12 @@ class Run(TeamOwned):
             ),
             # one agent's runs, and one person's
             models.Index(fields=["agent", "-journal"], name="run_agent_newest"),
+            # the runs of one version, and when it last ran
+            models.Index(
+                fields=["agent", "agent_version", "-journal"],
+                condition=Q(agent_version__isnull=False),
+                name="run_agent_by_version",
+            ),
             models.Index(fields=["team", "started_by", "-journal"], name="run_team_by_starter"),
             models.Index(
                 fields=["parent"], condition=Q(parent__isnull=False), name="run_of_parent"

@@ -16,7 +16,8 @@ begin
     if not found then
         return;
     end if;
-    update runs_run r set status = 'running', started_at = moment
+    update runs_run r set status = 'running', started_at = moment, agent_version = (
+           select a.version from runtimes_agent a where a.id = r.agent_id)
      where r.journal_id = of_run and r.status = any (claimable)
     returning r.thread_id, r.job_id into its_thread, its_job;
     if not found then
@@ -93,7 +94,8 @@ begin
             if found then
                 -- Both rows are locked. Moves virtual time on, as a worker takes this run.
                 update events_journal log set writer = generation where log.id = run;
-                update runs_run r set status = 'running', started_at = moment
+                update runs_run r set status = 'running', started_at = moment, agent_version = (
+                       select a.version from runtimes_agent a where a.id = r.agent_id)
                  where r.journal_id = run;
                 perform setval('runs_virtual_time', greatest(clock.last_value, -job.priority))
                    from runs_virtual_time clock;

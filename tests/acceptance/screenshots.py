@@ -26,8 +26,11 @@ def pages(page: Page, host: Host, runs: dict[str, str]) -> Iterator[str]:
     """Each page, by a name for its file."""
     page.goto("/")
     yield "overview"
-    for name in ("runs", "inbox", "usage", "team", "team/keys", "runs/import"):
-        page.goto(f"/{name}/" if name != "runs/import" else "/runs/import")
+    for name in ("runs", "inbox", "usage", "team", "team/keys", "agents", "agents/docs"):
+        page.goto(f"/{name}/")
+        yield name.replace("/", "-")
+    for name in ("runs/import", "agents/connect", "agents/docs/change"):
+        page.goto(f"/{name}")
         yield name.replace("/", "-")
     for thread, run in runs.items():
         page.goto(f"/runs/{run}/")

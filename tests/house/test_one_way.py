@@ -13,7 +13,8 @@ CLIENT = "agui_client/"
 PIPES = (
     "agui_host/runtimes/kinds/process/", "agui_host/runtimes/builtin/child_process.py",
     "agui_host/runtimes/models.py",
-    "agui_host/backends/cache.py", "runs/lifecycle/resume.py",
+    "agui_host/backends/cache.py", "agui_host/runtimes/versions/digests.py",
+    "runs/lifecycle/resume.py",
 )  # fmt: skip
 """What goes to processes of ours, into sealed columns, or is compared, and to no reader."""
 

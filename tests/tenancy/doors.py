@@ -224,6 +224,7 @@ DJANGO: dict[str, Door] = {
         "api/v1/agents/far",
         body={"description": "changed"},
     ),
+    "api/v1/agents/<slug:slug>/versions": Door({"GET": OBJECT}, "api/v1/agents/far/versions"),
     "api/v1/runs/<uuid:run_id>/context": Door({"GET": OBJECT}, "api/v1/runs/{run}/context"),
     # One's own, and a key has none.
     "api/v1/profile": Door(

@@ -67,6 +67,7 @@ NEEDS: dict[str, dict[str, str]] = {
     "api/v1/teams/<uuid:team_id>/archive": {"POST": "manage_team"},
     "api/v1/agents": {**READ, "POST": "manage_agents"},
     "api/v1/agents/<slug:slug>": {**READ, "PATCH": "manage_agents", "DELETE": "manage_agents"},
+    "api/v1/agents/<slug:slug>/versions": READ,
     "api/v1/audit": {"GET": "see_audit"},
     "api/v1/audit.csv": {"GET": "see_audit"},
     "api/v1/audit.ndjson": {"GET": "see_audit"},

@@ -25,10 +25,10 @@ def agents() -> str | list[Fault]:
     gone = (
         Agent.objects.of_any_team()
         .filter(kind="python", enabled=True)
-        .annotate(code=Case(When(target="", then=F("slug")), default=F("target")))
-        .exclude(code__in=registry.all())
+        .annotate(slug_in_code=Case(When(target="", then=F("slug")), default=F("target")))
+        .exclude(slug_in_code__in=registry.all())
     )
-    rows = gone.order_by().values_list("code", "queue").distinct()[:MOST_NAMES]
+    rows = gone.order_by().values_list("slug_in_code", "queue").distinct()[:MOST_NAMES]
     faults += [
         Fault(
             f"Teams have the agent {slug} enabled (queue {queue}), and this process has no code"

@@ -3,11 +3,11 @@
 from datetime import datetime
 from uuid import UUID
 
+from agui_host.runtimes.versions.codes import code_of
 from runs.lifecycle import lifecycle
 from runs.lifecycle.lifecycle import Claimed
 from runs.lifecycle.recovery import continuing
 from runs.models import Run
-from runs.worker.continuing.versions import version_of
 
 
 def claim(run_id: UUID, at: datetime) -> Claimed | None:
@@ -18,4 +18,4 @@ def claim(run_id: UUID, at: datetime) -> Claimed | None:
     run = Run.objects.already_found().select_related("agent").filter(pk=run_id).first()
     if run is None or not run.agent.continues:
         return None
-    return continuing.claim(run_id, at, version_of(run.agent))
+    return continuing.claim(run_id, at, code_of(run.agent))

@@ -8,6 +8,7 @@ from agui_host.runtimes.context.effects import Effects
 from agui_host.runtimes.context.run_context import RunContext
 from agui_host.runtimes.context.spawn import Spawn
 from agui_host.runtimes.models import OnCodeChange
+from agui_host.runtimes.versions.codes import code_of
 from events.writer.lease import Lease
 from runs.access import context
 from runs.lifecycle.lifecycle import Claimed
@@ -16,7 +17,6 @@ from runs.lifecycle.recovery.effects import Attempt
 from runs.worker import files
 from runs.worker.agent.inboxes import inboxes
 from runs.worker.continuing.store import RunEffects
-from runs.worker.continuing.versions import version_of
 
 CHANGED = "The run lost its worker, and the agent's code has changed since then."
 
@@ -32,7 +32,7 @@ async def make(claimed: Claimed, input: dict[str, Any], spawn: Spawn, lease: Lea
         raise RunFailed(RunErrorCode.CODE_CHANGED, CHANGED)
     body = await context.provided(run, input)
     number = claimed.number if isinstance(claimed, Continued) else 1
-    attempt = Attempt(run.pk, run.team_id, claimed.claim.generation, number, version_of(agent))
+    attempt = Attempt(run.pk, run.team_id, claimed.claim.generation, number, code_of(agent))
     store = RunEffects(attempt, inherits=any(_is_about_effect(entry) for entry in answers(body)))
     effects = Effects(store)
     if isinstance(claimed, Continued):

@@ -40,6 +40,7 @@ def views(page: Page, runs: dict[str, str]) -> Iterator[str]:
     """Every page and state of a page, one after another."""
     failed = f"/runs/{runs['failed']}/"
     for address in ("/runs/", "/runs/import", "/inbox/", "/team/", "/team/keys/", "/team/shared/",
+                    "/agents/", "/agents/docs/", "/agents/docs/change", "/agents/connect",
                     f"{failed}change", f"{failed}compare", f"/runs/{runs['asking']}/"):  # fmt: skip
         page.goto(address)
         yield address

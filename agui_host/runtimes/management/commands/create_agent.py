@@ -12,6 +12,7 @@ from django.db import transaction
 
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import DEFAULT_QUEUE, Agent
+from agui_host.runtimes.versions import codes
 from agui_host.teams import audit
 from agui_host.teams.models import Team
 
@@ -108,6 +109,7 @@ def _give(team: Team, slug: str, fields: dict[str, Any]) -> str:
         agent.full_clean()
     except ValidationError as bad:
         raise CommandError("; ".join(bad.messages)) from None
+    agent.code = codes.code_of(agent) or agent.code
     agent.save()
     audit.record("operator", team, f"agent.{verb}", slug, kind=agent.kind)
     return verb

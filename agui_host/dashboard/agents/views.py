@@ -1,0 +1,145 @@
+"""The list of a team's agents, and the page of each."""
+
+from typing import Any
+from uuid import uuid4
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from agui_host.backends.postgres.servers.replica import reading
+from agui_host.dashboard.agents import figures, snippets
+from agui_host.dashboard.pages import Question, action, page
+from agui_host.errors import Forbidden, NotFound
+from agui_host.kinds import starts
+from agui_host.protocol.errors import BadRequest, HostError, Invalid
+from agui_host.protocol.input import run_agent_input
+from agui_host.runtimes import team_agents, team_options
+from agui_host.runtimes.kinds import kinds
+from agui_host.runtimes.models import Agent
+from agui_host.teams.authentication import Principal
+from runs.access.agents.versions import NEWEST
+from runs.access.start import start_run
+
+LONGEST_MESSAGE = 100_000
+
+
+@page
+@reading
+def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The agents, each with its figures."""
+    entries, more = figures.listing(principal)
+    context = {
+        "principal": principal,
+        "entries": entries,
+        "more": more,
+        "days": figures.DAYS,
+        "manages": principal.can("manage_agents"),
+    }
+    return render(request, "agents/list.html", context)
+
+
+@page
+@reading
+def detail(request: HttpRequest, principal: Principal, slug: str) -> HttpResponse:
+    """One agent."""
+    return show(request, principal, team_agents.find(principal, slug))
+
+
+@starts
+@action("agent")
+def try_it(request: HttpRequest, principal: Principal, slug: str) -> HttpResponse:
+    """Start a run with a message, and show it."""
+    agent = team_agents.find(principal, slug)
+    text = request.POST.get("message", "")
+    try:
+        run = start_run(principal, _request(slug, text), key=None).run
+    except (NotFound, Forbidden):
+        raise
+    except HostError as error:
+        refusal = {"text": text[:LONGEST_MESSAGE], "problem": error.message}
+        return show(request, principal, agent, status=error.status, refusal=refusal)
+    return redirect("run", run.pk)
+
+
+@action("agent")
+def switch(request: HttpRequest, principal: Principal, slug: str) -> HttpResponse:
+    """Enable or disable an agent."""
+    enabled = request.POST.get("enabled") == "yes"
+    team_agents.change(principal, slug, {"enabled": enabled})
+    return redirect("agent", slug)
+
+
+@action(
+    "agent",
+    asks=Question(
+        "Delete this agent?",
+        "Nobody can start a run of it from now on, and its headers and keys are removed. If it has"
+        " runs, they stay with their logs, and so does a disabled agent of this name.",
+        "Delete",
+    ),
+)
+def remove(request: HttpRequest, principal: Principal, slug: str) -> HttpResponse:
+    """Delete an agent of the team; one with runs is disabled."""
+    team_agents.remove(principal, slug)
+    is_gone = not team_agents.visible(principal).filter(slug=slug).exists()
+    messages.success(
+        request,
+        f"The agent {slug} was deleted."
+        if is_gone
+        else f"The agent {slug} is disabled and its secrets are removed; its runs stay.",
+    )
+    return redirect("agents")
+
+
+def show(
+    request: HttpRequest,
+    principal: Principal,
+    agent: Agent,
+    *,
+    status: int = 200,
+    refusal: dict[str, str] | None = None,
+) -> HttpResponse:
+    """The page of an agent; ``refusal`` comes with a message that was sent back."""
+    kind = kinds.of(agent.kind)
+    context: dict[str, Any] = {
+        "principal": principal,
+        "agent": agent,
+        "entry": figures.of(principal, agent),
+        "versions": figures.versions_of(principal, agent, _before(request)),
+        "runs": figures.newest_runs(principal, agent),
+        "snippets": snippets.of(agent),
+        "days": figures.DAYS,
+        "newest": NEWEST,
+        "refusal": refusal,
+        "remote": kind.remote,
+        "lists": [
+            ("Middleware", team_options.visible(agent, "middleware")),
+            ("Context providers", team_options.visible(agent, "context_providers")),
+        ],
+        "may_try": agent.enabled
+        and not agent.is_fed
+        and principal.can("run")
+        and principal.may_use(agent.slug),
+        "manages": principal.can("manage_agents"),
+        "may_remove": kind.of_team and principal.can("manage_agents"),
+    }
+    return render(request, "agents/agent.html", context, status=status)
+
+
+def _request(slug: str, text: str) -> run_agent_input.RunRequest:
+    if not text.strip() or "\0" in text:
+        raise Invalid("Write a message.", details={"path": "message"})
+    if len(text) > LONGEST_MESSAGE:
+        raise Invalid("This message is too long.", details={"path": "message"})
+    body = {"messages": [{"id": str(uuid4()), "role": "user", "content": text}]}
+    return run_agent_input.parse(body, agent=slug)
+
+
+def _before(request: HttpRequest) -> int | None:
+    text = request.GET.get("before", "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise BadRequest("before is not a place in the list of versions.")
+    return int(text)

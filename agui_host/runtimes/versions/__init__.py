@@ -1,0 +1,1 @@
+"""The versions of agents: digests of their code, or of their target, and of their settings."""
