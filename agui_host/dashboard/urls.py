@@ -5,6 +5,7 @@ from agui_host.dashboard import acting, shared, views
 from agui_host.dashboard.account import urls as account_urls
 from agui_host.dashboard.inbox import device, mailed, turns
 from agui_host.dashboard.inbox import views as questions
+from agui_host.dashboard.insight import calls, issues
 from agui_host.dashboard.manual import views as manual
 from agui_host.dashboard.overview import views as overview
 from agui_host.dashboard.run import comparing, importing
@@ -23,6 +24,10 @@ urlpatterns: list[URLPattern] = [
     path("docs/<path:name>", manual.page, name="manual-page"),
     path("usage/", overview.spending, name="usage"),
     path("usage/prices", overview.set_prices, name="usage-prices"),
+    path("issues/", issues.listing, name="issues"),
+    path("issues/<uuid:issue_id>/", issues.issue, name="issue"),
+    path("issues/<uuid:issue_id>/change", issues.change, name="issue-change"),
+    path("tool-calls/", calls.tool_calls, name="tool-calls"),
     path("runs/", views.runs, name="runs"),
     path("runs/import", importing.import_run, name="run-import"),
     path("runs/pulse", views.pulse, name="runs-pulse"),
@@ -120,6 +125,8 @@ urlpatterns: list[URLPattern] = [
     path("team", views.with_slash),
     path("runs", views.with_slash),
     path("usage", views.with_slash),
+    path("issues", views.with_slash),
+    path("tool-calls", views.with_slash),
     path("docs", views.with_slash),
     path("runs/<uuid:run_id>", views.with_slash),
     path("threads/<uuid:key>", views.with_slash),

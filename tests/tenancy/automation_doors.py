@@ -34,6 +34,11 @@ AUTOMATION: dict[str, Door] = {
         "api/v1/budgets/{budget}",
         body={"tokens": 10},
     ),
+    "api/v1/tool-calls": Door({"GET": LIST}),
+    "api/v1/issues": Door({"GET": LIST}),
+    "api/v1/issues/<uuid:issue_id>": Door(
+        {"GET": OBJECT, "PATCH": OBJECT}, "api/v1/issues/{issue}", body={"status": "resolved"}
+    ),
     "api/v1/schedules": Door(
         {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"cron": "0 0 * * *"}
     ),
