@@ -100,11 +100,11 @@ def main() -> None:
         return list(issues.runs(principal, row)[:20]), issues.days(principal, [row])
 
     def doubles() -> Any:
-        rows = list(calls.doubles(calls.visible(principal)).order_by("-at", "-pk")[:51])
+        rows = list(calls.doubles(principal, calls.visible(principal)).order_by("-at", "-pk")[:51])
         return calls.earlier(principal, rows)
 
     def newest() -> Any:
-        rows = calls.narrowed(calls.visible(principal), "tool-7")
+        rows = calls.visible(principal).filter(name="tool-7")
         return list(rows.order_by("-at", "-pk")[:51])
 
     since = {days: clock.now() - timedelta(days=days) for days in (1, 7, 30)}

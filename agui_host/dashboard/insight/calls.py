@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -10,7 +11,6 @@ from agui_host.backends.postgres.servers.replica import reading
 from agui_host.dashboard.pages import page
 from agui_host.protocol.input.numbers import whole
 from agui_host.teams.authentication import Principal
-from agui_host.teams.tenancy import TeamQuerySet
 from runs.access.insight import calls
 from runs.models import Called, ToolCall
 
@@ -32,18 +32,21 @@ def tool_calls(request: HttpRequest, principal: Principal) -> HttpResponse:
     kind = request.GET.get("doubles", "")
     if not name and not kind:
         return _by_tool(request, principal)
-    rows = calls.narrowed(calls.visible(principal), name.replace("\0", ""))
+    rows: QuerySet[ToolCall] = calls.visible(principal)
+    if name:
+        rows = rows.filter(name=name.replace("\0", ""))
     if kind:
-        rows = calls.doubles(rows)
-        rows = rows.filter(double=kind) if kind in KINDS else rows
-    shown, older = _shown(rows, request.GET.get("before", ""))
-    earlier = calls.earlier(principal, shown)
+        rows = calls.doubles(principal, rows, [kind] if kind in KINDS else KINDS)
+    page_of_calls, older = _shown(rows, request.GET.get("before", ""))
+    earlier = calls.earlier(principal, page_of_calls)
     context = {
         "principal": principal,
         "name": name,
         "kind": kind,
         "kinds": KINDS,
-        "rows": [(call, KINDS.get(call.double, ""), earlier.get(call.pk, [])) for call in shown],
+        "rows": [
+            (call, KINDS.get(call.double, ""), earlier.get(call.pk, [])) for call in page_of_calls
+        ],
         "older": older,
     }
     return render(request, "insight/calls.html", context)
@@ -57,7 +60,7 @@ def _by_tool(request: HttpRequest, principal: Principal) -> HttpResponse:
     return render(request, "insight/tools.html", context)
 
 
-def _shown(rows: TeamQuerySet[ToolCall], before: str) -> tuple[list[ToolCall], str]:
+def _shown(rows: QuerySet[ToolCall], before: str) -> tuple[list[ToolCall], str]:
     """The newest calls, or the newest older ones, and where the next page begins."""
     try:
         rows = (

@@ -15,6 +15,7 @@ from agui_host.protocol.input.numbers import whole
 from agui_host.teams.access import members
 from agui_host.teams.authentication import Principal
 from runs.access.insight import issues
+from runs.models import Issue
 from runs.models.insight.issue import LONGEST_NOTE
 
 ROWS = 50
@@ -79,9 +80,7 @@ def change(request: HttpRequest, principal: Principal, issue_id: UUID) -> HttpRe
     return redirect(f"{reverse('issue', args=[issue_id])}")
 
 
-def _drawn(
-    principal: Principal, rows: list[issues.Issue]
-) -> list[tuple[issues.Issue, Spark, str, bool]]:
+def _drawn(principal: Principal, rows: list[Issue]) -> list[tuple[Issue, Spark, str, bool]]:
     days = issues.days(principal, rows)
     return [
         (row, Spark(days[row.pk], days[row.pk]), issues.state_of(row), issues.came_back(row))

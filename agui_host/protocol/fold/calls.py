@@ -120,9 +120,9 @@ class Calls:
                 self._outcome(message, bool(message.get("error")), None)
 
     def _start(self, seq: int, event: Event) -> None:
-        known = self._by_id.get(event["toolCallId"])
+        before = self._by_id.get(event["toolCallId"])
         # An id that begins again before its call is complete: the same call.
-        if (known is None or known.ended) and len(self.calls) < MOST_CALLS:
+        if (before is None or before.ended) and len(self.calls) < MOST_CALLS:
             call = self._by_id[event["toolCallId"]] = Call(seq, event)
             self.calls.append(call)
 

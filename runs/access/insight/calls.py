@@ -1,17 +1,17 @@
 """The tool calls of a team's runs: by tool, the newest ones, and those that were made twice."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Aggregate, BigIntegerField, Count, Q
+from django.db.models import Aggregate, BigIntegerField, Count, Q, QuerySet
 
 from agui_host.teams.authentication import Principal
 from agui_host.teams.tenancy import TeamQuerySet
-from runs.access.insight.seen import seen
+from runs.access.insight.visibility import to_reader
 from runs.models import Called, ToolCall
 
 NEWEST = 100_000
@@ -33,14 +33,14 @@ class Percentile(Aggregate):
 class Tools:
     """Figures by tool; ``since`` is later than asked for where there are more than ``NEWEST``."""
 
-    rows: list[dict[str, Any]]
+    rows: Sequence[Any]
     since: datetime
     is_cut: bool
 
 
 def visible(principal: Principal) -> TeamQuerySet[ToolCall]:
     """The calls that the principal sees. Raises Forbidden."""
-    rows = ToolCall.objects.for_team(principal.team).filter(seen(principal))
+    rows = ToolCall.objects.for_team(principal.team).filter(to_reader(principal))
     return rows.select_related("agent")
 
 
@@ -53,7 +53,7 @@ def by_tool(principal: Principal, since: datetime) -> Tools:
     sums = rows.order_by().values("name").annotate(
         calls=Count("pk"),
         failed=Count("pk", filter=Q(status=Called.ERROR)),
-        doubles=Count("pk", filter=~Q(double="")),
+        doubles=Count("pk", filter=~Q(double="") & to_reader(principal, whole=True)),
         p50=Percentile("took_ms", share=0.5),
         p95=Percentile("took_ms", share=0.95),
         agents=ArrayAgg("agent__slug", distinct=True, default=[]),
@@ -62,15 +62,14 @@ def by_tool(principal: Principal, since: datetime) -> Tools:
     return Tools(tools, since if oldest is None else oldest, oldest is not None)
 
 
-def narrowed(rows: TeamQuerySet[ToolCall], name: str, agent: str = "") -> TeamQuerySet[ToolCall]:
-    """The calls of one tool, or of one agent; an empty text means all."""
-    rows = rows.filter(name=name) if name else rows
-    return rows.filter(agent__slug=agent) if agent else rows
+def doubles(
+    principal: Principal, rows: QuerySet[ToolCall], kinds: Collection[str] = Called.values
+) -> QuerySet[ToolCall]:
+    """Those that repeat a call, by the outcome of the calls before.
 
-
-def doubles(rows: TeamQuerySet[ToolCall]) -> TeamQuerySet[ToolCall]:
-    """Those that repeat a call of the same tool with the same arguments, for the same request."""
-    return rows.exclude(double="")
+    Without runs that are seen alone: the calls before can be of earlier runs.
+    """
+    return rows.filter(to_reader(principal, whole=True), double__in=list(kinds))
 
 
 def earlier(principal: Principal, calls: Iterable[ToolCall]) -> dict[int, list[ToolCall]]:

@@ -17,7 +17,7 @@ from agui_host.teams.authentication import Principal
 from agui_host.teams.models import Membership
 from agui_host.teams.tenancy import TeamQuerySet
 from runs.access import access
-from runs.access.insight.seen import seen
+from runs.access.insight.visibility import to_reader
 from runs.models import Issue, IssueNote, IssueRun, Run, without_bodies
 
 OPEN, RESOLVED, ALL = "open", "resolved", "all"
@@ -37,13 +37,13 @@ class NotesFull(Conflict):
     code = "notes_full"
 
 
-def listed(principal: Principal, state: str = ALL) -> TeamQuerySet[Issue]:
+def listed(principal: Principal, state: str = ALL) -> TeamQuerySet[Any]:
     """The issues that the principal sees a run of, with ``count``, ``first_seen``, ``last_seen``.
 
     These are of the runs that the principal sees. Raises Forbidden.
     """
     rows = Issue.objects.for_team(principal.team).filter(
-        seen(principal, "runs__"), runs__team=principal.team
+        to_reader(principal, "runs__"), runs__team=principal.team
     )
     counted = (
         rows.annotate(count=Count("runs"), first_seen=Min("runs__at"), last_seen=Max("runs__at"))
@@ -56,7 +56,8 @@ def listed(principal: Principal, state: str = ALL) -> TeamQuerySet[Issue]:
 
 def find(principal: Principal, issue_id: UUID) -> Issue:
     """One of them. Raises NotFound, Forbidden."""
-    if (row := listed(principal).filter(pk=issue_id).first()) is None:
+    row: Issue | None = listed(principal).filter(pk=issue_id).first()
+    if row is None:
         raise NotFound("There is no such issue.")
     return row
 
@@ -84,7 +85,7 @@ def days(principal: Principal, issues: Iterable[Issue]) -> dict[UUID, list[int]]
     since = today - timedelta(days=DAYS - 1)
     counts = {issue.pk: [0] * DAYS for issue in issues}
     mine = IssueRun.objects.for_team(principal.team).filter(
-        seen(principal), issue__in=list(counts), at__gte=since
+        to_reader(principal), issue__in=list(counts), at__gte=since
     )
     by_day = mine.order_by().annotate(day=TruncDay("at", tzinfo=UTC)).values("issue", "day")
     for row in by_day.annotate(number=Count("pk")):

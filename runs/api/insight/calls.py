@@ -14,7 +14,7 @@ from runs.access.insight import calls
 from runs.models import Called, ToolCall
 
 
-class ToolCallFilter(django_filters.FilterSet):
+class ToolCallFilter(django_filters.FilterSet):  # type: ignore[misc]
     """The query of the list."""
 
     name = django_filters.CharFilter()
@@ -23,6 +23,7 @@ class ToolCallFilter(django_filters.FilterSet):
     status = django_filters.ChoiceFilter(choices=Called.choices)
     double = django_filters.MultipleChoiceFilter(
         choices=Called.choices,
+        method="of_doubles",
         help_text="Only calls made before with the same arguments for the same request, by the "
         "outcome of the calls before: `ok`, `none` (no result) or `error` (a retry).",
     )
@@ -30,6 +31,12 @@ class ToolCallFilter(django_filters.FilterSet):
     class Meta:
         model = ToolCall
         fields: list[str] = []
+
+    def of_doubles(
+        self, rows: QuerySet[ToolCall], name: str, kinds: list[str]
+    ) -> QuerySet[ToolCall]:
+        """The doubles of these kinds; all calls without any."""
+        return calls.doubles(principal_of(self.request), rows, kinds) if kinds else rows
 
 
 class EarlierSerializer(serializers.Serializer[ToolCall]):
@@ -64,13 +71,16 @@ class ToolCallSerializer(serializers.ModelSerializer[ToolCall]):
     @extend_schema_field(serializers.ChoiceField(Called.choices, allow_null=True))
     def get_double(self, row: ToolCall) -> str | None:
         """The outcome of the calls that this one repeats; null if it repeats none."""
-        return row.double or None
+        return row.double if self._earlier(row) else None
 
     @extend_schema_field(EarlierSerializer(many=True))
     def get_earlier(self, row: ToolCall) -> Any:
         """The calls that this one repeats, the newest first, as far as the caller sees them."""
-        rows = self.context.get("earlier", {}).get(row.pk, ())
-        return EarlierSerializer(rows, many=True).data if row.double else []
+        return EarlierSerializer(self._earlier(row), many=True).data
+
+    def _earlier(self, row: ToolCall) -> list[ToolCall]:
+        rows: list[ToolCall] = self.context.get("earlier", {}).get(row.pk, [])
+        return rows if row.double else []
 
 
 class NewestCalls(NewestFirst):
@@ -98,4 +108,4 @@ class ToolCallList(FromReplica, generics.ListAPIView[ToolCall]):
         return page
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return super().get_serializer_context() | {"earlier": getattr(self, "earlier", {})}
+        return {**super().get_serializer_context(), "earlier": getattr(self, "earlier", {})}

@@ -121,7 +121,7 @@ class IssueList(FromReplica, generics.ListAPIView[Issue]):
         return page
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return super().get_serializer_context() | {"days": getattr(self, "days", {})}
+        return {**super().get_serializer_context(), "days": getattr(self, "days", {})}
 
     @extend_schema(parameters=[OpenApiParameter("status", str, enum=issues.STATES)])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:

@@ -34,7 +34,7 @@ select journal_id from runs_run
 _ROOT = "select root from runs_toolcall where run_id = %s limit 1"
 
 
-class Ended(NamedTuple):
+class RunRow(NamedTuple):
     """A run that has ended, with the beginning of its error and its input."""
 
     id: UUID
@@ -58,20 +58,20 @@ class Ended(NamedTuple):
 class Read(NamedTuple):
     """An ended run, its calls, and the first run that was asked the same."""
 
-    run: Ended
+    run: RunRow
     calls: Calls
     root: UUID
 
 
-def ended(run_ids: list[UUID]) -> dict[UUID, Ended]:
+def rows_of(run_ids: list[UUID]) -> dict[UUID, RunRow]:
     """Those of these runs that have ended and are not purged."""
     with connection.cursor() as cursor:
         cursor.execute(_ROWS, [READ, MOST_BYTES, run_ids])
-        rows = [Ended(*row) for row in cursor.fetchall()]
+        rows = [RunRow(*row) for row in cursor.fetchall()]
     return {row.id: row for row in rows}
 
 
-def read(run: Ended) -> Read:
+def read(run: RunRow) -> Read:
     """The calls of a run, which may be many."""
     calls = Calls()
     if run.tool_calls != 0:
@@ -98,7 +98,7 @@ def _feed(run_id: UUID, head: int, calls: Calls) -> None:
         after = rows[-1][0] if size >= outlines.STEP_BYTES else until
 
 
-def _root(run: Ended) -> UUID:
+def _root(run: RunRow) -> UUID:
     """The first run that was asked the same; each step back is a repeated run or another try."""
     for _ in range(FARTHEST):
         before = run.repeats or (_previous(run) if _asks_again(run) else None)
@@ -110,21 +110,21 @@ def _root(run: Ended) -> UUID:
         if stored is not None:
             root: UUID = stored[0]
             return root
-        earlier = ended([before]).get(before)
+        earlier = rows_of([before]).get(before)
         if earlier is None:
             return before
         run = earlier
     return run.id
 
 
-def _previous(run: Ended) -> UUID | None:
+def _previous(run: RunRow) -> UUID | None:
     with connection.cursor() as cursor:
         cursor.execute(_PREVIOUS, [run.thread, run.id])
         row = cursor.fetchone()
     return None if row is None else row[0]
 
 
-def _asks_again(run: Ended) -> bool:
+def _asks_again(run: RunRow) -> bool:
     """Whether an input asks for another answer: it says so, or brings nothing new."""
     body = loads(run.input)
     props = body.get("forwardedProps")

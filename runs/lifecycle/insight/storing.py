@@ -15,9 +15,10 @@ import structlog
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Exists, OuterRef
 
+from agui_host.protocol.fold.calls import Calls
 from runs.lifecycle.insight import doubles, reading
 from runs.lifecycle.insight.fingerprint import fingerprint, normalised
-from runs.lifecycle.insight.reading import Ended, Read
+from runs.lifecycle.insight.reading import Read, RunRow
 from runs.models import Issue, IssueRun, TeamUsage, ToolCall, UnreadRun
 
 log = structlog.get_logger(__name__)
@@ -93,8 +94,8 @@ def mark_earlier(until: float) -> None:
 
 def store(team_id: UUID, run_ids: list[UUID]) -> int:
     """Read these runs of a team, and store what they did; how many. Those in use are left."""
-    runs = reading.ended(run_ids)
-    reads = [read for run in runs.values() if (read := _read(run)) is not None]
+    runs = reading.rows_of(run_ids)
+    reads = [_read(run) for run in runs.values()]
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(FREE, [run_ids])
         free = {run_id for (run_id,) in cursor.fetchall()}
@@ -158,7 +159,7 @@ def _teams() -> list[UUID]:
     return list(rows.distinct())
 
 
-def _read(run: Ended) -> Read | None:
+def _read(run: RunRow) -> Read:
     """A run and its calls; without them if its log cannot be read."""
     try:
         return reading.read(run)
@@ -166,7 +167,7 @@ def _read(run: Ended) -> Read | None:
         raise  # That is no fault of this run.
     except Exception:
         log.exception("calls.not_read", run=str(run.id))
-        return Read(run, reading.Calls(), run.id)
+        return Read(run, Calls(), run.id)
 
 
 def _store_calls(reads: Sequence[Read], owners: dict[UUID, str]) -> None:
@@ -195,7 +196,7 @@ def _rows(read: Read, owner: str) -> Iterable[ToolCall]:
         )  # fmt: skip
 
 
-def _store_failures(team_id: UUID, runs: Sequence[Ended], owners: dict[UUID, str]) -> None:
+def _store_failures(team_id: UUID, runs: Sequence[RunRow], owners: dict[UUID, str]) -> None:
     issues: dict[str, Issue] = {}
     of_run: dict[UUID, str] = {}
     for run in runs:

@@ -59,7 +59,7 @@ def played(run: Run, *events: list[Wire]) -> None:
     ])  # fmt: skip
 
 
-def said(text: str) -> dict[str, Any]:
+def asks(text: str) -> dict[str, Any]:
     """The messages of a body."""
     return {"messages": [{"id": text, "role": "user", "content": text}]}
 

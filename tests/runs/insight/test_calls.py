@@ -6,6 +6,7 @@ import pytest
 
 from agui_host.protocol.fold.calls import digest_of, has_failed
 from agui_host.teams import keys
+from runs.access import sharing
 from runs.access.insight import calls
 from runs.lifecycle.deletion import erasure, retention
 from runs.lifecycle.insight import storing
@@ -13,7 +14,7 @@ from runs.models import Run, TeamUsage, Thread, ToolCall, UnreadRun, Visibility
 from tests.asgi import ask_now
 from tests.cast import Actor, Cast, Register, start
 from tests.runs.asking import end
-from tests.runs.insight.conftest import call, doubles, ran
+from tests.runs.insight.conftest import asks, call, doubles, ran
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -52,7 +53,7 @@ def test_filters_and_the_earlier_call(cast: Cast, register: Register) -> None:
     }.items():  # fmt: skip
         assert len(listed(cast.vera.headers, query)) == number, query
     assert ask_now("GET", "/api/v1/tool-calls?tool=x", cast.vera.headers).status == 422
-    assert ask_now("GET", "/api/v1/tool-calls?cursor=x", cast.vera.headers).status == 422
+    assert ask_now("GET", "/api/v1/tool-calls?cursor=x", cast.vera.headers).status == 400
 
 
 def test_a_private_threads_calls_are_its_owners(cast: Cast) -> None:
@@ -69,6 +70,20 @@ def test_a_private_threads_calls_are_its_owners(cast: Cast) -> None:
     Thread.objects.filter(pk=run.thread_id, team=run.team).update(visibility=Visibility.TEAM)
     assert len(listed(cast.alice.cookie)) == 2
     assert listed(cast.charlie.headers) == []
+
+
+def test_a_reader_of_one_run_alone_learns_nothing_of_the_run_before(cast: Cast) -> None:
+    first = ran(cast.bob, call("a"), **asks("one"))
+    second = ran(cast.bob, call("b"), threadId=first.thread.thread_id, **asks("one"))
+    hide(second, cast.bob)
+    storing.run_once(20)
+    sharing.share(cast.bob.principal, second, sharing.To(member="alice"), sharing.Terms())
+    for actor, kind, number in ((cast.bob, "ok", 1), (cast.alice, None, 0)):
+        [row] = listed(actor.cookie, f"?run={second.pk}")
+        assert (row["double"], len(row["earlier"])) == (kind, number)
+        assert len(listed(actor.cookie, "?double=ok")) == number
+        [tool] = calls.by_tool(actor.principal, first.created_at).rows
+        assert tool["doubles"] == number
 
 
 def test_a_key_for_one_agent_sees_its_calls(cast: Cast, register: Register) -> None:
@@ -106,7 +121,7 @@ def test_only_the_newest_calls_are_counted(cast: Cast, monkeypatch: pytest.Monke
 
 
 def test_calls_go_with_their_run(cast: Cast) -> None:
-    kept = ran(cast.alice, call("a"), threadId="t")
+    staying = ran(cast.alice, call("a"), threadId="t")
     purged = ran(cast.alice, call("b"), threadId="t")
     erased = ran(cast.alice, call("c"), threadId="gone")
     unread = ran(cast.alice, call("d"), threadId="unread")
@@ -115,7 +130,7 @@ def test_calls_go_with_their_run(cast: Cast) -> None:
     assert ToolCall.objects.of_any_team().count() == 3
     retention.purge_run(purged)
     erasure.erase_thread(cast.alice.principal, erased.thread)
-    assert [row.run_id for row in ToolCall.objects.of_any_team()] == [kept.pk]
+    assert [row.run_id for row in ToolCall.objects.of_any_team()] == [staying.pk]
     storing.run_once(20)
     assert ToolCall.objects.of_any_team().count() == 1
     assert not UnreadRun.objects.exists()

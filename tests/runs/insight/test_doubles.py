@@ -16,10 +16,10 @@ from agui_host.protocol.fold.calls import Calls
 from events.writer import JournalWriter
 from runs.access import again
 from runs.lifecycle.insight import storing
-from runs.lifecycle.insight.reading import Ended, Read
+from runs.lifecycle.insight.reading import Read, RunRow
 from runs.models import Run, ToolCall
 from tests.cast import Cast, Register, perform, start
-from tests.runs.insight.conftest import ARGUMENTS, answer, call, doubles, played, ran, said
+from tests.runs.insight.conftest import ARGUMENTS, answer, asks, call, doubles, played, ran
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -51,14 +51,14 @@ def test_a_call_is_told_apart_by_the_outcome_before_it(
 ) -> None:
     ran(cast.alice, first, call("b"))
     storing.run_once(20)
-    assert [found for _, _, found in doubles()] == [kind]
+    assert [outcome for _, _, outcome in doubles()] == [kind]
 
 
 def test_other_calls_are_no_doubles(cast: Cast) -> None:
-    ran(cast.alice, call("a"), call("b", '{"order": 8}'), call("c", name="refund"), **said("one"))
-    ran(cast.alice, call("d"), threadId="other", **said("two"))
-    ran(cast.alice, call("e"), threadId="t", **said("one"))
-    ran(cast.alice, call("f"), threadId="t", **said("two"))
+    ran(cast.alice, call("a"), call("b", '{"order": 8}'), call("c", name="refund"), **asks("one"))
+    ran(cast.alice, call("d"), threadId="other", **asks("two"))
+    ran(cast.alice, call("e"), threadId="t", **asks("one"))
+    ran(cast.alice, call("f"), threadId="t", **asks("two"))
     ran(cast.charlie, call("a"))
     storing.run_once(20)
     assert ToolCall.objects.of_any_team().count() == 7
@@ -82,16 +82,16 @@ async def test_a_snapshot_makes_no_call_again(
         yield {"type": "MESSAGES_SNAPSHOT", "messages": messages}
 
     agent = await db(register, "works", works)
-    for _ in range(2):
-        run = await db(partial(start, cast.alice, agent, threadId="t", **said("one")))
+    for text in ("one", "two"):
+        run = await db(partial(start, cast.alice, agent, threadId="t", **asks(text)))
         await perform(run, writer)
     await db(storing.run_once, 20)
     assert await db(ToolCall.objects.of_any_team().count) == 1
 
 
 def test_an_attempt_that_was_repeated(cast: Cast) -> None:
-    lost = ran(cast.alice, call("a", result=None), **said("one"))
-    repeated = start(cast.alice, threadId=lost.thread.thread_id, **said("one"))
+    lost = ran(cast.alice, call("a", result=None), **asks("one"))
+    repeated = start(cast.alice, threadId=lost.thread.thread_id, **asks("one"))
     Run.objects.of_any_team().filter(pk=repeated.pk).update(repeats=lost.pk)
     played(repeated, call("a"))
     storing.run_once(20)
@@ -106,12 +106,12 @@ def test_an_attempt_that_was_taken_up_by_another_worker(cast: Cast) -> None:
 
 
 def test_a_run_that_people_ran_again(cast: Cast) -> None:
-    first = ran(cast.alice, call("a"), **said("one"))
+    first = ran(cast.alice, call("a"), **asks("one"))
     second = again.run_again(cast.alice.principal, first.pk)
     played(second)
     third = again.run_again(cast.alice.principal, second.pk)
     played(third, call("b"))
-    fourth = ran(cast.alice, call("c"), threadId=first.thread.thread_id, **said("one"))
+    fourth = ran(cast.alice, call("c"), threadId=first.thread.thread_id, **asks("one"))
     storing.run_once(20)
     assert doubles() == [
         (str(third.pk), ToolCall.objects.of_any_team().get(call="b").seq, "ok"),
@@ -120,8 +120,8 @@ def test_a_run_that_people_ran_again(cast: Cast) -> None:
 
 
 def test_the_result_can_come_in_a_later_run(cast: Cast) -> None:
-    first = ran(cast.alice, call("a", result=None), **said("one"))
-    ran(cast.alice, [answer("a", "Error: no")], threadId=first.thread.thread_id, **said("two"))
+    first = ran(cast.alice, call("a", result=None), **asks("one"))
+    ran(cast.alice, [answer("a", "Error: no")], threadId=first.thread.thread_id, **asks("two"))
     storing.run_once(20)
     [row] = ToolCall.objects.of_any_team()
     assert (row.status, row.result) == ("error", "Error: no")
@@ -139,7 +139,7 @@ def log_of_calls(calls: list[tuple[str, str]]) -> Calls:
 @pytest.mark.slow
 def test_all_planted_doubles_of_ten_thousand_runs_are_found(cast: Cast) -> None:
     """Every third run calls with other arguments after an error, as agents do; some call twice."""
-    chance, at = random.Random(7), datetime.now(UTC)
+    chance, at, echo = random.Random(7), datetime.now(UTC), cast.echo.pk
     planted: dict[tuple[UUID, int], str] = {}
     reads: list[Read] = []
     root, earlier = UUID(int=0), list[tuple[str, str]]()
@@ -160,13 +160,13 @@ def test_all_planted_doubles_of_ten_thousand_runs_are_found(cast: Cast) -> None:
             calls.append((earlier[0][0], "{}"))
             planted[key, len(calls) - 1] = "ok"
         earlier = calls
-        run = Ended(key, cast.team.pk, key, cast.echo.pk, None, "succeeded", "", "", 1, at, 1, "{}")
+        run = RunRow(key, cast.team.pk, key, echo, None, "succeeded", "", "", 1, at, 1, "{}")
         reads.append(Read(run, log_of_calls(calls), root))
     chance.shuffle(reads)  # workers read them in any order
     for first in range(0, len(reads), 200):
         batch = reads[first : first + 200]
         storing._store_calls(batch, {read.run.id: "" for read in batch})
     rows = ToolCall.objects.of_any_team().exclude(double="")
-    found = {(row.run_id, int(row.call[1:])): row.double for row in rows}
+    by_call = {(row.run_id, int(row.call[1:])): row.double for row in rows}
     assert len(planted) > 500
-    assert found == planted
+    assert by_call == planted
