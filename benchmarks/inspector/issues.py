@@ -95,8 +95,10 @@ def main() -> None:
         rows = list(issues.listed(principal, state).order_by("-last_seen", "pk")[:51])
         return issues.days(principal, rows)
 
+    key = issues.listed(principal).values_list("pk", flat=True)[0]
+
     def one() -> Any:
-        row = issues.find(principal, issues.listed(principal).values_list("pk", flat=True)[0])
+        row = issues.find(principal, key)
         return list(issues.runs(principal, row)[:20]), issues.days(principal, [row])
 
     def doubles() -> Any:

@@ -14,7 +14,7 @@ from agui_host.teams.tenancy import TeamQuerySet
 from runs.access.insight.visibility import to_reader
 from runs.models import Called, ToolCall
 
-NEWEST = 100_000
+NEWEST = 30_000
 """Calls that the figures by tool are made of, at most."""
 TOOLS = 200
 EARLIER = 20

@@ -39,7 +39,7 @@ class ToolCallFilter(django_filters.FilterSet):  # type: ignore[misc]
         return calls.doubles(principal_of(self.request), rows, kinds) if kinds else rows
 
 
-class EarlierSerializer(serializers.Serializer[ToolCall]):
+class EarlierSerializer(serializers.Serializer[Any]):
     """A call that a double repeats."""
 
     run = serializers.UUIDField(source="run_id")
