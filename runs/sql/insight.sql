@@ -40,7 +40,7 @@ create trigger runs_insight_thread_changed after update on runs_thread for each 
     execute function runs_insight_of_thread();
 
 -- Marks the calls of these requests that repeat another one: by the outcome of the calls before,
--- of which one that succeeded counts most.
+-- of which success counts most.
 create function agui_mark_doubles(roots uuid[]) returns void language plpgsql as $$
 begin
     update runs_toolcall marked set double = found.double

@@ -171,7 +171,7 @@ def add_up_usage(context: JobContext, timestamp: int) -> None:
     pass_context=True,
 )
 def read_ended_runs(context: JobContext, timestamp: int) -> None:
-    """Store the tool calls of runs that have ended, and the issues of those that failed."""
+    """Store the tool calls of runs that have ended, and the issues of failed ones."""
     insight.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
 
 

@@ -1,4 +1,4 @@
-"""The tool calls of a team's runs: by tool, the newest ones, and those that were made twice."""
+"""The tool calls of a team's runs: by tool, the newest ones, and doubles."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def by_tool(principal: Principal, since: datetime) -> Tools:
 def doubles(
     principal: Principal, rows: QuerySet[ToolCall], kinds: Collection[str] = Called.values
 ) -> QuerySet[ToolCall]:
-    """Those that repeat a call, by the outcome of the calls before.
+    """The calls that repeat another one, by the outcome of the calls before.
 
     Without runs that are seen alone: the calls before can be of earlier runs.
     """

@@ -1,4 +1,4 @@
-"""Reading the tool calls of a run out of its log, and which run was asked the same before it."""
+"""Reading the tool calls of a run out of its log, and finding the run with the same question."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from runs.models import Status
 MOST_EVENTS = 200_000
 """Events of a log that are read."""
 FARTHEST = 20
-"""Runs that are followed back to the first one that was asked the same."""
+"""Runs between a run and the first one with the same question."""
 # An input of many bytes holds files, and is not read.
 _ROWS = """
 select run.journal_id, run.team_id, run.thread_id, run.agent_id, run.repeats_id, run.status,
@@ -99,7 +99,7 @@ def _feed(run_id: UUID, head: int, calls: Calls) -> None:
 
 
 def _root(run: RunRow) -> UUID:
-    """The first run that was asked the same; each step back is a repeated run or another try."""
+    """The first run with the same question; each step back is a repeated run or another try."""
     for _ in range(FARTHEST):
         before = run.repeats or (_previous(run) if _asks_again(run) else None)
         if before is None:

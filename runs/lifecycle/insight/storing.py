@@ -3,8 +3,8 @@
 No run waits for it: a trigger leaves a row, ``UnreadRun``, with the end of a run. The teams take
 turns, the oldest runs of each come first. Reading a run again gives the same rows.
 
-A purge or an erasure locks the journals of its runs first. Here they are locked as well, and those
-that are locked already are left for the next time: rows of a run never outlive it.
+A purge or an erasure locks the journals of its runs first. Here they are locked as well, and locked
+ones are left for the next time: rows of a run never outlive it.
 """
 
 import time
@@ -61,7 +61,7 @@ returning call.root
 
 
 def run_once(seconds: float, leaving: Callable[[], bool] = bool) -> int:
-    """Read what is unread, for so many seconds at most; how many runs. Idempotent."""
+    """Read unread runs, for so many seconds at most; how many runs. Idempotent."""
     until, total = time.monotonic() + seconds, 0
     mark_earlier(until)
     while teams := _teams():
@@ -73,7 +73,7 @@ def run_once(seconds: float, leaving: Callable[[], bool] = bool) -> int:
             total += _turn(team_id)
             time.sleep(REST * (time.monotonic() - began))
         if total == before:
-            break  # all that is left is locked
+            break  # the others are locked
     drop_empty()
     return total
 
@@ -93,7 +93,7 @@ def mark_earlier(until: float) -> None:
 
 
 def store(team_id: UUID, run_ids: list[UUID]) -> int:
-    """Read these runs of a team, and store what they did; how many. Those in use are left."""
+    """Store the calls and failures of these runs of a team; how many. Locked ones are left."""
     runs = reading.rows_of(run_ids)
     reads = [_read(run) for run in runs.values()]
     with transaction.atomic(), connection.cursor() as cursor:

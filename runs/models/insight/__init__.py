@@ -1,4 +1,4 @@
-"""The content of runs that have ended: their tool calls, and the issues of those that failed."""
+"""The content of runs that have ended: their tool calls, and the issues of failed ones."""
 
 from runs.models.insight.issue import Issue, IssueNote, IssueRun
 from runs.models.insight.tool_call import Called, ToolCall

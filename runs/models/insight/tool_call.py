@@ -24,10 +24,10 @@ class ToolCall(TeamOwned):
     """A call that begins at the event ``seq`` of its run.
 
     ``digest`` is that of its canonical arguments, ``result`` the beginning of its result. ``root``
-    is the first run that was asked the same: a repeated run, and one that people ran again, have
-    that of the run before. ``double`` is the outcome of the earlier calls of that ``root`` with the
-    same name and digest; empty without any. ``owner`` is the ``actor_id`` of the person whose
-    private thread this is in; "" for the team's threads.
+    is the first run with the same question: a repeated run, and a run that people ran again, have
+    the ``root`` of the run before. ``double`` is the outcome of the earlier calls of that ``root``
+    with the same name and digest; empty without any. ``owner`` is the ``actor_id`` of the person
+    whose private thread this is in; "" for the team's threads.
     """
 
     id = models.BigAutoField(primary_key=True)
