@@ -7,6 +7,7 @@ from agui_host.dashboard.agents import editing
 from agui_host.dashboard.agents import views as agents
 from agui_host.dashboard.inbox import device, mailed, turns
 from agui_host.dashboard.inbox import views as questions
+from agui_host.dashboard.insight import calls, issues
 from agui_host.dashboard.manual import views as manual
 from agui_host.dashboard.overview import views as overview
 from agui_host.dashboard.run import comparing, importing
@@ -34,6 +35,10 @@ urlpatterns: list[URLPattern] = [
     path("agents/<slug:slug>/change", editing.change, name="agent-change"),
     path("agents/<slug:slug>/switch", agents.switch, name="agent-switch"),
     path("agents/<slug:slug>/remove", agents.remove, name="agent-remove"),
+    path("issues/", issues.listing, name="issues"),
+    path("issues/<uuid:issue_id>/", issues.issue, name="issue"),
+    path("issues/<uuid:issue_id>/change", issues.change, name="issue-change"),
+    path("tool-calls/", calls.tool_calls, name="tool-calls"),
     path("runs/", views.runs, name="runs"),
     path("runs/import", importing.import_run, name="run-import"),
     path("runs/pulse", views.pulse, name="runs-pulse"),
@@ -132,6 +137,8 @@ urlpatterns: list[URLPattern] = [
     path("runs", views.with_slash),
     path("usage", views.with_slash),
     path("agents", views.with_slash),
+    path("issues", views.with_slash),
+    path("tool-calls", views.with_slash),
     path("docs", views.with_slash),
     path("runs/<uuid:run_id>", views.with_slash),
     path("threads/<uuid:key>", views.with_slash),

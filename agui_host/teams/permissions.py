@@ -45,7 +45,10 @@ ACTIONS: Mapping[str, Action] = {
     "cancel_others": _action(
         "cancel another person's run", RUNNING_THE_TEAM, Scope.RUN
     ),
-    "comment": _action("comment on a run and rate it", WORKING, Scope.RUN),
+    "comment": _action(
+        "comment on a run and rate it, resolve and assign [issues](howto-issues.md)",
+        WORKING, Scope.RUN,
+    ),
     "share": _action("share a thread or run, and revoke grants", WORKING, Scope.ADMIN),
     "delete": _action("erase a thread with all its runs", RUNNING_THE_TEAM, Scope.ADMIN),
     "ingest": _action(

@@ -32,6 +32,7 @@ WRITES = {
     "runs_interrupt": "select, insert, update",
     "runs_endedrun": "select, insert",
     "runs_usagechange": "insert",
+    "runs_unreadrun": "insert",
     "runs_budget": "select",
     "runs_budgetedrun": "select, update",
     "runs_spent": "insert",

@@ -1,6 +1,7 @@
 """Filters of the runs list; the queryset keeps each one inside the team."""
 
 from functools import cached_property
+from uuid import UUID
 
 import django_filters
 from django.core.exceptions import ValidationError
@@ -10,7 +11,7 @@ from agui_host.runtimes.models import Agent, AgentVersion
 from agui_host.teams.api.datetimes import MomentFilter
 from agui_host.teams.authentication import Principal, principal_of
 from runs.lifecycle.words import search
-from runs.models import Run, Status
+from runs.models import IssueRun, Run, Status
 
 BY_ID = ("-journal_id",)
 BY_TIME = ("-created_at", "-journal_id")
@@ -43,6 +44,9 @@ class RunFilter(django_filters.FilterSet):
     error = django_filters.CharFilter(
         field_name="error_code", help_text="The code of a failed run."
     )
+    issue = django_filters.UUIDFilter(
+        method="of_issue", help_text="The id of an issue: its failed runs."
+    )
     created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
     created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
     q = django_filters.CharFilter(
@@ -71,6 +75,11 @@ class RunFilter(django_filters.FilterSet):
         versions = AgentVersion.objects.for_team(self.principal.team).filter(version=value)
         agents = list(versions.values_list("agent_id", flat=True))
         return runs.filter(agent__in=agents, agent_version=value)
+
+    def of_issue(self, runs: QuerySet[Run], name: str, value: UUID) -> QuerySet[Run]:
+        """The failed runs of an issue of the caller's team."""
+        rows = IssueRun.objects.for_team(self.principal.team).filter(issue=value)
+        return runs.filter(pk__in=rows.values("run"))
 
     def pass_on(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
         """Applied last, to the runs that the others leave."""

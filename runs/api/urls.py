@@ -64,4 +64,5 @@ urlpatterns = [
     path("", include("runs.api.budgets.urls")),
     path("", include("runs.api.schedules.urls")),
     path("", include("runs.api.usage.urls")),
+    path("", include("runs.api.insight.urls")),
 ]

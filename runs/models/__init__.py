@@ -7,6 +7,7 @@ from runs.models.file import File, FileReference
 from runs.models.grant import Grant, Level
 from runs.models.imported import ImportedRun
 from runs.models.ingest import Ingest
+from runs.models.insight import Called, Issue, IssueNote, IssueRun, ToolCall, UnreadRun
 from runs.models.interrupt import BY_INTERRUPT_EVENT, Interrupt, InterruptStatus
 from runs.models.money.budget import (
     AtLimit,
@@ -57,6 +58,7 @@ __all__ = [
     "Budget",
     "BudgetScope",
     "BudgetedRun",
+    "Called",
     "Comment",
     "DeliveryStatus",
     "Effect",
@@ -73,6 +75,9 @@ __all__ = [
     "Ingest",
     "Interrupt",
     "InterruptStatus",
+    "Issue",
+    "IssueNote",
+    "IssueRun",
     "Level",
     "MailChoice",
     "MailedLink",
@@ -100,7 +105,9 @@ __all__ = [
     "ThreadHistory",
     "ThreadPolicy",
     "Thumb",
+    "ToolCall",
     "Unit",
+    "UnreadRun",
     "Usage",
     "UsageChange",
     "UsageTook",

@@ -19,6 +19,8 @@ class TeamUsage(models.Model):
     ``stamp`` is the position of the team's next run in virtual time
     (``runs/lifecycle/admission.py``); ``stored_bytes`` the size of its ended runs' events.
     ``counted_at``: when its ``Usage`` was last made from its runs; None before the first time.
+    ``read_through``: of the runs of earlier releases, the last one that is an ``UnreadRun``; None
+    before the first one.
     """
 
     team = models.OneToOneField(
@@ -27,6 +29,7 @@ class TeamUsage(models.Model):
     stamp = models.BigIntegerField(default=0, db_default=0)
     stored_bytes = models.BigIntegerField(default=0, db_default=0)
     counted_at = models.DateTimeField(null=True, editable=False)
+    read_through = models.UUIDField(null=True, editable=False)
 
     def __str__(self) -> str:
         return f"usage of {self.team_id}"

@@ -19,6 +19,7 @@ from events.writer import JournalWriter
 from runs.lifecycle import admission, interrupts, jobs
 from runs.lifecycle.deletion import retention, sealing
 from runs.lifecycle.files import uploads
+from runs.lifecycle.insight import storing as insight
 from runs.lifecycle.usage import rollup
 from runs.lifecycle.webhooks import deliveries
 from runs.lifecycle.words import faces, storing
@@ -159,6 +160,19 @@ def add_up_usage(context: JobContext, timestamp: int) -> None:
     """Add up the usage of teams: the runs that have ended, changed or were erased."""
     with allowing(LONGEST):
         rollup.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
+
+
+@app.periodic(cron="* * * * * */15")
+@app.task(
+    name="runs.tasks.read_ended_runs",
+    queue=jobs.QUEUE,
+    queueing_lock="insight",
+    lock="insight",
+    pass_context=True,
+)
+def read_ended_runs(context: JobContext, timestamp: int) -> None:
+    """Store the tool calls of runs that have ended, and the issues of failed ones."""
+    insight.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
 
 
 @app.periodic(cron="* * * * *")

@@ -26,7 +26,10 @@ def pages(page: Page, host: Host, runs: dict[str, str]) -> Iterator[str]:
     """Each page, by a name for its file."""
     page.goto("/")
     yield "overview"
-    for name in ("runs", "inbox", "usage", "team", "team/keys", "agents", "agents/docs"):
+    for name in (
+        "runs", "inbox", "issues", "tool-calls", "usage", "team", "team/keys", "agents",
+        "agents/docs",
+    ):  # fmt: skip
         page.goto(f"/{name}/")
         yield name.replace("/", "-")
     for name in ("runs/import", "agents/connect", "agents/docs/change"):

@@ -14,7 +14,7 @@ from tests.acceptance.host import Host
 
 BACKGROUND = re.compile(
     r"agui-heartbeat|procrastinate_(workers|periodic)|id <> all|pg_try_advisory"
-    r"|with recursive waiting|runs_schedule"
+    r"|with recursive waiting|runs_schedule|runs_unreadrun|runs_issue|read_through"
 )
 """What a host does by itself: heartbeats, the reaper, periodic tasks, webhooks, schedules."""
 CONTROL = re.compile(r"(begin|commit|rollback|savepoint|release)\b[^;]*$", re.IGNORECASE)

@@ -1,6 +1,16 @@
 """What teams set up, from webhooks to notes: what each address answers to whom (see ``doors``)."""
 
-from tests.tenancy.doors import LIST, NOWHERE, OBJECT, Door, Who
+from tests.tenancy.doors import (
+    FORM,
+    LIST,
+    MOVED,
+    NOWHERE,
+    OBJECT,
+    PAGE,
+    RUN_PAGE,
+    Door,
+    Who,
+)
 
 AUTOMATION: dict[str, Door] = {
     "api/v1/webhooks": Door(
@@ -33,6 +43,17 @@ AUTOMATION: dict[str, Door] = {
         {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
         "api/v1/budgets/{budget}",
         body={"tokens": 10},
+    ),
+    "tool-calls": Door({"GET": MOVED}),
+    "tool-calls/": Door({"GET": PAGE}),
+    "issues": Door({"GET": MOVED}),
+    "issues/": Door({"GET": PAGE}),
+    "issues/<uuid:issue_id>/": Door({"GET": RUN_PAGE}, "issues/{issue}/"),
+    "issues/<uuid:issue_id>/change": Door(FORM, "issues/{issue}/change"),
+    "api/v1/tool-calls": Door({"GET": LIST}),
+    "api/v1/issues": Door({"GET": LIST}),
+    "api/v1/issues/<uuid:issue_id>": Door(
+        {"GET": OBJECT, "PATCH": OBJECT}, "api/v1/issues/{issue}", body={"status": "resolved"}
     ),
     "api/v1/schedules": Door(
         {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"cron": "0 0 * * *"}

@@ -33,6 +33,9 @@ from runs.models import (
     ImportedRun,
     Ingest,
     Interrupt,
+    Issue,
+    IssueNote,
+    IssueRun,
     MailChoice,
     MailedLink,
     Mention,
@@ -50,6 +53,8 @@ from runs.models import (
     TeamUsage,
     ThreadHistory,
     Thumb,
+    ToolCall,
+    UnreadRun,
     Usage,
     UsageChange,
     UsageTook,
@@ -82,6 +87,12 @@ def fill(team: Team, user: User) -> Run:
     Recovery.objects.create(team=team, run=run, number=2, seq=1, reason="shutdown")
     ImportedRun.objects.create(team=team, run=run, opening="{}", imported_by="x")
     RunWords.objects.create(team=team, run=run, due=1)
+    UnreadRun.objects.create(run_id=run.pk, team=team)
+    at = timezone.now()
+    ToolCall.objects.create(team=team, run=run, agent=agent, root=run.pk, seq=1, at=at)
+    issue = Issue.objects.create(team=team, agent=agent, fingerprint="f", error_code="x")
+    IssueRun.objects.create(team=team, run=run, issue=issue, at=at)
+    IssueNote.objects.create(team=team, issue=issue, text="hm", author="x")
     EndedRun.objects.create(run_id=run.pk, team=team, bytes=1)
     now = timezone.now()
     Usage.objects.create(team=team, grain=Grain.AGENT, at=now, agent=agent)

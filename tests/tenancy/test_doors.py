@@ -30,6 +30,8 @@ from runs.models import (
     File,
     Grant,
     Interrupt,
+    Issue,
+    IssueRun,
     Run,
     RunMessage,
     SavedView,
@@ -91,6 +93,7 @@ class House:
     delivery: WebhookDelivery
     schedule: Schedule
     budget: Budget
+    issue: Issue
     view: SavedView
     file: File
     askers: dict[str, dict[str, str]]
@@ -121,6 +124,7 @@ class House:
             delivery=self.delivery.pk,
             schedule=self.schedule.pk,
             budget=self.budget.pk,
+            issue=self.issue.pk,
             view=self.view.pk,
             file=self.file.pk,
         )
@@ -151,6 +155,7 @@ class House:
             list(File.objects.for_team(team).values_list("pk", "sha256", "expires_at")),
             list(Webhook.objects.for_team(team).values_list("pk", "url", "events", "secrets")),
             list(Budget.objects.for_team(team).values_list("pk", "max", "of", "at_limit")),
+            list(Issue.objects.for_team(team).values_list("resolved_at", "assignee")),
             list(Schedule.objects.for_team(team).values_list("pk", "cron", "owner", "next_at")),
             list(SavedView.objects.for_team(team).values_list("pk", "name", "query", "shared")),
             list(WebhookDelivery.objects.filter(pk=self.delivery.pk).values_list("status", "type")),
@@ -205,13 +210,17 @@ def house(cast: Cast, settings: Settings) -> House:
     budget = Budget.objects.create(
         team=cast.team, scope="agent", of=SECRET, key="none", unit="tokens", max=1, created_by="x"
     )
+    issue = Issue.objects.create(
+        team=cast.team, agent=cast.echo, fingerprint="f", error_code="x", message=SECRET
+    )
+    IssueRun.objects.create(team=cast.team, issue=issue, run=failed, at=timezone.now())
     view = saved_views.create(
         cast.alice.principal, {"name": SECRET, "query": f"q={SECRET}", "shared": True}
     )
     file = attached(run, cast.alice.principal, f"{SECRET}.txt")
     return House(
         run, queued, interrupt, spare, failed, key, member, comment, grant, token, invited,
-        document, wisdom, delivery, schedule, budget, view, file, askers,
+        document, wisdom, delivery, schedule, budget, issue, view, file, askers,
     )  # fmt: skip
 
 

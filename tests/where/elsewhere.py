@@ -28,6 +28,8 @@ ELSEWHERE = {
     "dashboard/failure_panel.py": "tests/runs/worker/test_failures.py",
     "dashboard/filters.py": "tests/dashboard/runs/test_search.py",
     "dashboard/forms.py": "tests/dashboard/test_signing_up.py",
+    "dashboard/insight/*": "tests/dashboard/insight/test_insight_pages.py",
+    "runs/access/insight/visibility.py": "tests/runs/insight/test_issues.py",
     "dashboard/inbox/*": "tests/dashboard/inbox/test_inbox.py",
     "dashboard/thread/*": "tests/dashboard/threads/test_thread_page.py",
     "protocol/questions/*": "tests/protocol/questions/test_table.py",

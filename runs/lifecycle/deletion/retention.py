@@ -29,6 +29,7 @@ from events import partitions, purge
 from events.models import SealedPart
 from runs.lifecycle import admission, feed, history
 from runs.lifecycle.files import references
+from runs.lifecycle.insight import storing as insight
 from runs.lifecycle.pieces.storing import drop_unused
 from runs.lifecycle.words import storing
 from runs.models import (
@@ -251,6 +252,7 @@ def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
     """Reduce these runs to who started them, when, and how they ended."""
     size = purge.doom(run_ids)
     storing.forget(run_ids)
+    insight.forget(run_ids)
     contents: tuple[type[Content], ...] = (
         Interrupt, Comment, Feedback, Failure, ImportedRun, Effect, Recovery, RunMessage,
     )  # fmt: skip

@@ -1,0 +1,29 @@
+"""Which rows of tool calls and issues a reader sees: those of the runs that their list shows."""
+
+from django.db.models import Q
+
+from agui_host.teams.authentication import Principal
+from runs.access import access
+from runs.models import Run
+
+
+def to_reader(principal: Principal, path: str = "", *, whole: bool = False) -> Q:
+    """A condition on rows with a ``run`` and the ``owner`` of its private thread.
+
+    ``path`` leads to these rows. It selects the same runs as ``access.visible``, mostly without
+    reading them: a team can have a hundred thousand failures. ``whole``: only runs of threads that
+    the reader also sees. Raises Forbidden.
+    """
+    runs = access.visible(principal).order_by()
+    if whole:
+        runs = runs.filter(access.of_seen_threads(principal))
+    if principal.kind == "link" or principal.bound is not None or principal.agents is not None:
+        return Q(**{f"{path}run__in": runs.values("pk")})
+    grants = access.grants_to(principal).order_by()
+    threads = grants.filter(thread__isnull=False).values("thread")
+    of_threads = Run.objects.for_team(principal.team).filter(thread__in=threads).order_by()
+    rows = Q(**{f"{path}owner__in": ["", principal.actor_id]})
+    rows |= Q(**{f"{path}run__in": of_threads.values("pk")})
+    if whole:
+        return rows
+    return rows | Q(**{f"{path}run__in": grants.filter(run__isnull=False).values("run")})

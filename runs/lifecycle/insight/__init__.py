@@ -1,0 +1,1 @@
+"""Reading runs that have ended: their tool calls, and the issues of failed ones."""

@@ -1,0 +1,114 @@
+"""The pages of issues and tool calls: each number leads to the runs and calls that it counts."""
+
+import re
+from html import unescape
+
+import pytest
+from django.test import Client
+
+from runs.lifecycle.insight import storing
+from runs.models import Issue, IssueNote, ToolCall
+from tests.cast import Cast
+from tests.dashboard.conftest import Browse
+from tests.runs.insight.conftest import call, ran
+from tests.runs.insight.test_issues import failed, private
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+COUNT = re.compile(r'href="(/runs/\?issue=[0-9a-f-]+)">(\d+)<')
+ROW = re.compile(r'<tr id="run-([0-9a-f-]+)"')
+
+
+def page(client: Client, address: str, status: int = 200) -> str:
+    answer = client.get(unescape(address))
+    assert answer.status_code == status
+    return answer.content.decode()
+
+
+def test_a_number_of_failures_leads_to_exactly_those_runs(cast: Cast, browse: Browse) -> None:
+    for number in range(3):
+        failed(cast.alice, f"Order {number} <b>was</b> not found", threadId=str(number))
+    private(failed(cast.bob, "Order 8 <b>was</b> not found", threadId="mine"), cast.bob)
+    failed(cast.bob, "No card", threadId="card")
+    storing.run_once(20)
+    for actor, counts in ((cast.alice, {"3", "1"}), (cast.bob, {"4", "1"})):
+        client = browse(actor)
+        text = page(client, "/issues/")
+        assert "Order # &lt;b&gt;was&lt;/b&gt; not found" in text
+        links = COUNT.findall(text)
+        assert {number for _, number in links} == counts
+        for address, number in links:
+            listed = page(client, address)
+            assert len(ROW.findall(listed)) == int(number)
+            assert "Clear" in listed, "the list says that it is filtered"
+
+
+def test_an_issue_is_resolved_and_comes_back(cast: Cast, browse: Browse) -> None:
+    failed(cast.alice, "No card 1")
+    storing.run_once(20)
+    issue = Issue.objects.of_any_team().get()
+    client, address = browse(cast.bob), f"/issues/{issue.pk}/"
+    text = page(client, address)
+    assert "No card 1" in text, "the whole error of a run"
+    for values in (
+        {"status": "resolved"}, {"assigned_to": "alice"}, {"note": "Look <i>here</i>"},
+    ):  # fmt: skip
+        assert client.post(f"{address}change", values).status_code == 302
+    text = page(client, address)
+    assert "Resolved by <bdi>bob</bdi>" in text
+    assert "<option selected>alice</option>" in text
+    assert "Look &lt;i&gt;here&lt;/i&gt;" in text
+    assert str(issue.pk) not in page(client, "/issues/")
+    assert str(issue.pk) in page(client, "/issues/?status=resolved")
+    failed(cast.alice, "No card 2")
+    storing.run_once(20)
+    assert "came back" in page(client, "/issues/")
+    assert "Came back" in page(client, address)
+    assert client.post(f"{address}change", {"assigned_to": ""}).status_code == 302
+    assert client.post(f"{address}change", {"note": "x" * 4001}).status_code == 422
+    assert client.post(f"{address}change", {"assigned_to": "charlie"}).status_code == 422
+    assert IssueNote.objects.of_any_team().count() == 1
+    viewer = browse(cast.vera)
+    assert '<form method="post" action="/issues/' not in page(viewer, address)
+    assert viewer.post(f"{address}change", {"status": "open"}).status_code == 403
+    stranger = browse(cast.charlie)
+    page(stranger, address, 404)
+    assert stranger.post(f"{address}change", {"status": "open"}).status_code == 404
+
+
+def test_tools_their_calls_and_those_made_twice(cast: Cast, browse: Browse) -> None:
+    name = "pay & <go>"
+    run = ran(cast.alice, call("a", name=name), call("b", name=name), call("c", "{}", "Error: no"))
+    storing.run_once(20)
+    client = browse(cast.vera)
+    text = page(client, "/tool-calls/")
+    assert "pay &amp; &lt;go&gt;" in text
+    [address] = re.findall(r'href="(\?name=pay[^"]*doubles=all)">1<', text)
+    second = ToolCall.objects.of_any_team().get(call="b")
+    first = ToolCall.objects.of_any_team().get(call="a")
+    for place in (f"/tool-calls/{unescape(address)}", "/tool-calls/?doubles=all"):
+        text = page(client, place)
+        assert f"/runs/{run.pk}/#seq={second.seq}" in text
+        assert f"/runs/{run.pk}/#seq={first.seq}" in text
+        assert "after a call that succeeded" in text
+    assert "There are no such calls" in page(client, "/tool-calls/?doubles=error")
+    text = page(client, "/tool-calls/?name=charge")
+    assert "Error: no" in text
+    assert str(run.pk) in text
+    assert "There are no such calls" in page(browse(cast.charlie), "/tool-calls/?name=charge")
+    for odd in ("?name=%00", "?days=x", "?name=charge&before=x", "?name=charge&before=9999-12-31"):
+        page(client, f"/tool-calls/{odd}")
+
+
+def test_older_calls_are_one_click_away(cast: Cast, browse: Browse) -> None:
+    ran(cast.alice, *(call(str(n), f'{{"n": {n}}}') for n in range(60)))
+    storing.run_once(20)
+    for row in ToolCall.objects.of_any_team():  # one call a millisecond, as in a slower run
+        at = row.at.replace(microsecond=1000 * int(row.call))
+        ToolCall.objects.of_any_team().filter(pk=row.pk).update(at=at)
+    client = browse(cast.vera)
+    text = page(client, "/tool-calls/?name=charge")
+    [older] = re.findall(r'href="(\?name=charge&amp;before=[^"]*)"', text)
+    both = [*re.findall(r"#seq=(\d+)", text)]
+    both += re.findall(r"#seq=(\d+)", page(client, f"/tool-calls/{older}"))
+    assert len(both) == len(set(both)) == 60
