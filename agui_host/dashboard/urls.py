@@ -112,6 +112,7 @@ urlpatterns: list[URLPattern] = [
     path("team/schedules/<uuid:schedule_id>/run", schedules.run_now, name="team-schedule-run"),
     path("team/schedules/<uuid:schedule_id>/remove", schedules.remove, name="team-schedule-remove"),
     path("team/shared/", grants.grants, name="team-shared"),
+    path("team/received/", grants.received, name="team-received"),
     path("team/shared/<uuid:grant_id>/revoke", grants.revoke, name="team-grant-revoke"),
     path("invitations/<str:token>/", people.invitation, name="invitation"),
     path("login", views.with_slash),

@@ -100,6 +100,7 @@ PEOPLE: dict[str, Door] = {
     "team/schedules/<uuid:schedule_id>/switch": Door(FORM, "team/schedules/{schedule}/switch"),
     "team/schedules/<uuid:schedule_id>/run": Door(FORM, "team/schedules/{schedule}/run"),
     "team/schedules/<uuid:schedule_id>/remove": Door(FORM, "team/schedules/{schedule}/remove"),
+    "team/received/": Door({"GET": PAGE}),
     "team/shared/": Door({"GET": PAGE}),
     "team/shared/<uuid:grant_id>/revoke": Door(FORM, "team/shared/{grant}/revoke"),
     "team/rules": Door(FORM),

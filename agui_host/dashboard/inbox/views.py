@@ -24,7 +24,7 @@ from agui_host.kinds import starts
 from agui_host.protocol.errors import HostError
 from agui_host.protocol.questions import table
 from agui_host.teams.authentication import Principal
-from runs.access import access, inbox, start
+from runs.access import access, inbox, sharing, start
 from runs.access.notices import mail, mentions, push
 from runs.lifecycle.resume import AnswerInvalid, InterruptAnswered, InterruptExpired
 from runs.models import Interrupt, Run
@@ -136,6 +136,7 @@ def _inbox(
         "choice": choice,
         "stamp": None if before or choice.is_history else _stamp([row.pk for row in visible]),
         "may_answer": principal.can("answer"),
+        "unopened": sharing.unopened(principal),
         "by_mail": mail.is_on(principal),
         "push_key": push.sender_key().public if principal.can("answer") else "",
     }
