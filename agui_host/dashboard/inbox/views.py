@@ -137,7 +137,7 @@ def _inbox(
         "stamp": None if before or choice.is_history else _stamp([row.pk for row in visible]),
         "may_answer": principal.can("answer"),
         "unopened": sharing.unopened(principal),
-        "by_mail": mail.is_on(principal),
+        "by_mail": mail.choice(principal),
         "push_key": push.sender_key().public if principal.can("answer") else "",
     }
     return render(request, "inbox/list.html", context, status=refusal.status if refusal else 200)

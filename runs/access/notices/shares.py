@@ -25,7 +25,7 @@ def tell(grant: Grant) -> None:
     if team is None:
         return
     with scope.everywhere():
-        if _told_lately(grant):
+        if follows_another(grant):
             return
         rows = MailChoice.objects.for_team(team).filter(
             user__in=people(grant), user__is_active=True
@@ -69,7 +69,8 @@ def path(grant: Grant) -> str:
     return f"/runs/{grant.run_id}/"
 
 
-def _told_lately(grant: Grant) -> bool:
+def follows_another(grant: Grant) -> bool:
+    """Whether the same team has shared with the same receivers within a minute before."""
     same = Grant.objects.for_team(grant.team).filter(to_user=grant.to_user, to_team=grant.to_team)
-    others = same.exclude(pk=grant.pk)
-    return others.filter(created_at__gt=grant.created_at - PAUSE).exists()
+    since = grant.created_at - PAUSE
+    return same.filter(created_at__gt=since, pk__lt=grant.pk).exists()

@@ -26,7 +26,7 @@ def reads(actor: Actor) -> None:
     EmailAddress.objects.create(
         user=actor.user, email=f"{actor.user.username}@example.com", verified=True, primary=True
     )
-    by_mail.choose(actor.principal, on=True)
+    by_mail.choose(actor.principal, by_mail.EACH)
 
 
 def test_another_team_finds_what_was_shared_with_it(cast: Cast, browse: Browse) -> None:
