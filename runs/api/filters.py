@@ -10,7 +10,7 @@ from agui_host.runtimes.models import Agent
 from agui_host.teams.api.datetimes import MomentFilter
 from agui_host.teams.authentication import Principal, principal_of
 from runs.lifecycle.words import search
-from runs.models import Run, Status
+from runs.models import Feedback, Run, Status, Thumb
 
 BY_ID = ("-journal_id",)
 BY_TIME = ("-created_at", "-journal_id")
@@ -42,6 +42,9 @@ class RunFilter(django_filters.FilterSet):
     )
     created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
     created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
+    thumb = django_filters.ChoiceFilter(
+        choices=Thumb.choices, method="of_thumb", help_text="Runs that anybody rated so."
+    )
     q = django_filters.CharFilter(
         method="pass_on",
         max_length=LONGEST_TEXT,
@@ -62,6 +65,11 @@ class RunFilter(django_filters.FilterSet):
         """With the agent's id the planner has statistics of its runs; by its slug it guesses."""
         agent = Agent.objects.for_team(self.principal.team).filter(slug=value).only("pk").first()
         return runs.none() if agent is None else runs.filter(agent=agent.pk)
+
+    def of_thumb(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
+        """Ratings are few: PostgreSQL begins with them."""
+        rated = Feedback.objects.for_team(self.principal.team).filter(thumb=value)
+        return runs.filter(pk__in=rated.order_by().values("run"))
 
     def pass_on(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
         """Applied last, to the runs that the others leave."""

@@ -1,6 +1,7 @@
 /** The share dialog of a run page: make a link, see the shares, end them. */
 
 import { post, read } from "./api.mjs";
+import { local } from "./clock.mjs";
 import { alertIn, find, h } from "./dom.mjs";
 
 const dialog = find("share");
@@ -30,8 +31,8 @@ function fit() {
 form.with.addEventListener("change", fit);
 fit();
 for (const option of form.hours.options) {
-  const at = new Date(Date.now() + option.value * HOUR);
-  if (+option.value) option.textContent = `${at.toLocaleString([], { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" })} (${option.textContent})`;
+  const at = Date.now() + option.value * HOUR;
+  if (+option.value) option.textContent = `${local(at, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" })} (${option.textContent})`;
 }
 
 form.addEventListener("submit", async (event) => {
@@ -78,13 +79,13 @@ async function show() {
   find("no-grants").hidden = live.length > 0;
 }
 
-const local = (time) => new Date(time).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+const medium = (time) => local(time, { dateStyle: "medium", timeStyle: "short" });
 
 function row(grant) {
   const who = { link: "Link", member: grant.member, team: grant.to_team_name }[grant.kind];
   const words = [grant.level, grant.thread ? "whole thread" : "this run", grant.sign_in && "sign-in required",
-    grant.redact.length && `hides ${grant.redact.join(", ")}`, grant.expires_at && `until ${local(grant.expires_at)}`,
-    grant.last_used_at ? `used ${local(grant.last_used_at)}` : "not used yet"];
+    grant.redact.length && `hides ${grant.redact.join(", ")}`, grant.expires_at && `until ${medium(grant.expires_at)}`,
+    grant.last_used_at ? `used ${medium(grant.last_used_at)}` : "not used yet"];
   const button = h("button", { type: "button", class: "quiet danger", "aria-label": `Revoke: ${who}, ${grant.level}` }, "Revoke");
   const item = h("li", {}, h("span", {}, h("strong", {}, who), ` ${words.filter(Boolean).join(" · ")}`), button);
   button.addEventListener("click", async () => {

@@ -48,6 +48,7 @@ PEOPLE: dict[str, Door] = {
     ),
     "threads/<uuid:key>/send": Door(FORM, "threads/{thread}/send"),
     "threads/<uuid:key>/regenerate": Door(FORM, "threads/{thread}/regenerate"),
+    "threads/<uuid:key>/rate": Door(FORM, "threads/{thread}/rate"),
     "threads/<uuid:key>/comment": Door(FORM, "threads/{thread}/comment"),
     "threads/<uuid:key>/change": Door(FORM, "threads/{thread}/change"),
     "inbox/count": Door({"GET": PAGE}),
@@ -71,6 +72,7 @@ PEOPLE: dict[str, Door] = {
     "runs/views/<uuid:view_id>/rename": Door(FORM, "runs/views/{view}/rename"),
     "runs/views/<uuid:view_id>/remove": Door(FORM, "runs/views/{view}/remove"),
     "team/switch": Door(FORM),
+    "clock": Door(FORM),
     "team/invitations": Door(FORM),
     "team/invitations/<uuid:invitation_id>/revoke": Door(
         FORM, "team/invitations/{invitation}/revoke"

@@ -293,7 +293,7 @@ ACTS = {
     "v1/responses", "v1/responses/<str:response>/cancel", "v1/conversations", "v1/chat/completions",
     f"{API}/cancel", f"{API}/comments/<uuid:comment_id>", f"{API}/feedback", "api/v1/runs/import",
     "api/v1/threads/<uuid:key>", "api/v1/schedules/<uuid:schedule_id>/run",
-    TALK, f"{TALK}/send", f"{TALK}/regenerate", f"{TALK}/comment", f"{TALK}/change",
+    TALK, f"{TALK}/send", f"{TALK}/regenerate", f"{TALK}/rate", f"{TALK}/comment", f"{TALK}/change",
     f"{RUN}/again", f"{RUN}/cancel", f"{RUN}/change", f"{RUN}/continue", f"{RUN}/say",
     "runs/import", "runs/act",
     "runs", RUN, "runs/views", "runs/views/<uuid:view_id>/remove",

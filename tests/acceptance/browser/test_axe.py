@@ -40,7 +40,8 @@ def views(page: Page, runs: dict[str, str]) -> Iterator[str]:
     """Every page and state of a page, one after another."""
     failed = f"/runs/{runs['failed']}/"
     for address in ("/runs/", "/runs/import", "/inbox/", "/team/", "/team/keys/", "/team/shared/",
-                    "/team/received/", f"{failed}change", f"{failed}compare", f"/runs/{runs['asking']}/"):  # fmt: skip
+                    "/team/received/", f"{failed}change", f"{failed}compare",
+                    f"/runs/{runs['asking']}/"):  # fmt: skip
         page.goto(address)
         yield address
     page.goto(failed)
