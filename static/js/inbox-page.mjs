@@ -26,7 +26,7 @@ function to(selector) {
 const UNDO = 5;
 const held = new Map();
 
-/** Keep an answer in the page for some seconds before it is sent. Whoever leaves the page sends it at once. */
+/** Keep an answer in the page for some seconds before it is sent. Leaving the page sends it at once. */
 function hold(form, button) {
   const card = form.closest("article");
   const undo = h("button", { type: "button", class: "quiet" }, "Undo");

@@ -1,4 +1,4 @@
-"""The pages of what the team shares, and of what others share with it or with the visitor."""
+"""The pages of the team's shares, and of those that the visitor or the team receives."""
 
 from uuid import UUID
 
@@ -23,7 +23,7 @@ def grants(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 @page
 def received(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """What others share with the visitor or the team, newest first."""
+    """The grants of others to the visitor or the team, newest first."""
     return render(request, "team/received.html", {"grants": sharing.received(principal)[:MOST]})
 
 

@@ -1,4 +1,4 @@
-"""Who else has the page of a thread open: known to the cache, for some seconds after each pulse."""
+"""The people who have the page of a thread open: in the cache, for some seconds after a pulse."""
 
 from uuid import UUID
 

@@ -70,7 +70,7 @@ def of(principal: Principal) -> QuerySet[Comment]:
 
 
 def send(mails: Sequence[EmailMessage]) -> None:
-    """Send mails; a mail server that fails loses them, not what they are about."""
+    """Send mails; a mail server that fails loses them, and nothing else."""
     try:
         get_connection().send_messages(mails)
     except OSError as error:  # SMTPException is one; the comment is stored all the same.

@@ -42,7 +42,7 @@ returning id
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A mention or a share, in the team of its receivers; ``content`` is what they are shown."""
+    """A mention or a share, in the team of its receivers; ``content`` is the text for them."""
 
     team: Team
     people: frozenset[int]

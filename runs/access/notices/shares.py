@@ -55,7 +55,7 @@ def people(grant: Grant) -> list[int]:
 
 
 def words(grant: Grant) -> str:
-    """Who shared what, without anything that was said in it."""
+    """The sharer and the kind of object, without anything of its contents."""
     sharer = grant.created_by.partition(":")[2]
     what = "a thread" if grant.thread_id is not None else "a run"
     team = " ".join(grant.team.name.split())

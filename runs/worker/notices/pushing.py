@@ -84,12 +84,12 @@ class Pusher:
         asked: dict[UUID, list[Interrupt]] = defaultdict(list)
         for question in await db(questions.take, busy):
             asked[question.team_id].append(question)
-        told: dict[UUID, list[News]] = defaultdict(list)
+        by_receiver: dict[UUID, list[News]] = defaultdict(list)
         for entry in await db(news.take, busy):
-            told[entry.team.pk].append(entry)
+            by_receiver[entry.team.pk].append(entry)
         return [
             *(self._begin(team, self._tell_team(rows)) for team, rows in asked.items()),
-            *(self._begin(team, self._tell_news(team, rows)) for team, rows in told.items()),
+            *(self._begin(team, self._tell_news(team, rows)) for team, rows in by_receiver.items()),
         ]
 
     def _begin(self, team: UUID, telling: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -110,8 +110,8 @@ class Pusher:
 
     async def _tell_news(self, team: UUID, rows: Sequence[News]) -> None:
         scope.take_turns_as(f"team:{team}")
-        shown = await db(news.for_browsers, rows)
-        await self._send_all([(row, _packed(content)) for row, content in shown])
+        contents = await db(news.for_browsers, rows)
+        await self._send_all([(row, _packed(content)) for row, content in contents])
 
     async def _send_all(self, messages: Sequence[tuple[PushSubscription, bytes]]) -> None:
         room = asyncio.Semaphore(PER_TEAM)

@@ -65,7 +65,13 @@ browser.force_login(owner)
 remove = Membership.objects.get(team=team, user__username__startswith="www").pk
 print(json.dumps({"session": browser.session.session_key, "remove": remove}))
 """
-PAGES = ("/team/", "/team/keys/", "/team/shared/", "/team/members/{remove}/remove")
+PAGES = (
+    "/team/",
+    "/team/keys/",
+    "/team/shared/",
+    "/team/received/",
+    "/team/members/{remove}/remove",
+)
 # What can be pressed and is cut off, covered by something else, or too small for a thumb.
 OUT_OF_REACH = """(width) => [...document.querySelectorAll("main :is(button, a, select, input)")]
   .filter((each) => each.checkVisibility() && each.type !== "hidden")

@@ -66,11 +66,11 @@ def test_the_receivers_get_a_mail_once_a_minute(cast: Cast) -> None:
     thread = Thread.objects.get(pk=run.thread_id)
     for shared in (run, thread):
         sharing.share(cast.bob.principal, shared, To(team=cast.other_team.pk), Terms())
-    (sent,) = mail.outbox
-    assert sent.to == ["charlie@example.com"]
-    assert sent.subject == "bob of Acme shared a run with you"
-    assert f"/runs/{run.pk}/" in sent.body
-    assert ASKED not in sent.body
+    (message,) = mail.outbox
+    assert message.to == ["charlie@example.com"]
+    assert message.subject == "bob of Acme shared a run with you"
+    assert f"/runs/{run.pk}/" in message.body
+    assert ASKED not in message.body
     sharing.share(cast.bob.principal, thread, To("charlie", cast.other_team.pk), Terms())
     assert [message.subject for message in mail.outbox[1:]] == [
         "bob of Acme shared a thread with you"

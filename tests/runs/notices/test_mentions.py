@@ -69,9 +69,9 @@ def test_a_webhook_hears_of_a_comment_with_mentions_once(cast: Cast) -> None:
     run = start(cast.alice, threadId="t")
     write(cast.alice, run, "no one")
     comment = write(cast.alice, run, "@bob @vera look")
-    sent = {row.webhook_id: row for row in WebhookDelivery.objects.all()}
-    assert set(sent) == {hook.pk for hook in hooks}
-    plain, whole = (json.loads(body(sent[hook.pk], hook.contents) or b"") for hook in hooks)
+    by_hook = {row.webhook_id: row for row in WebhookDelivery.objects.all()}
+    assert set(by_hook) == {hook.pk for hook in hooks}
+    plain, whole = (json.loads(body(by_hook[hook.pk], hook.contents) or b"") for hook in hooks)
     assert plain["type"] == "mention.created"
     assert plain["data"]["id"] == comment["id"]
     assert plain["data"]["mentions"] == ["bob", "vera"]
@@ -79,4 +79,4 @@ def test_a_webhook_hears_of_a_comment_with_mentions_once(cast: Cast) -> None:
     assert "text" not in plain["data"]
     assert whole["data"]["text"] == "@bob @vera look"
     Comment.objects.all().delete()
-    assert body(sent[hooks[0].pk], False) is None
+    assert body(by_hook[hooks[0].pk], False) is None
