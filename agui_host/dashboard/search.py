@@ -26,6 +26,7 @@ TOKENS = {
     "tag": "tag",
     "took": "took",
     "findings": "findings",
+    "thumb": "thumb",
     "since": "since",
     "until": "until",
 }

@@ -4,11 +4,13 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_safe
 
 from agui_host.backends.postgres.servers.replica import reading
 from agui_host.dashboard import filters, listing, run_page
-from agui_host.dashboard.pages import page
+from agui_host.dashboard.account import zone
+from agui_host.dashboard.pages import action, page
 from agui_host.dashboard.runs_list import columns, saved
 from agui_host.errors import NotFound
 from agui_host.protocol.errors import RunErrorCode
@@ -83,6 +85,16 @@ def pulse(request: HttpRequest, principal: Principal) -> HttpResponse:
         "columns": columns.chosen(request.GET),
     }
     return render(request, "runs/pulse.html", context)
+
+
+@action("home")
+def clock(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """Show times in UTC, or again in the zone of the visitor's browser."""
+    back = request.POST.get("next", "")
+    inside = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    answer = redirect(back if inside else "home")
+    zone.keep(answer, request, request.POST.get("clock", ""))
+    return answer
 
 
 @page

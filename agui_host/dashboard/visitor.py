@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from agui_host.backends.postgres import scope
+from agui_host.dashboard.account import zone
 from agui_host.dashboard.account.adapters import may_sign_up
 from agui_host.protocol.errors import HostError
 from agui_host.teams import authentication
@@ -26,6 +27,8 @@ def visitor(request: HttpRequest) -> dict[str, Any]:
         "principal": principal,
         "my_teams": SimpleLazyObject(lambda: _teams(principal)),
         "open_questions": cache(partial(_open_questions, principal)),
+        "prefers_utc": zone.prefers_utc(request),
+        "browser_zone": SimpleLazyObject(lambda: zone.of_browser(request).key),
         "may_sign_up": SimpleLazyObject(lambda: may_sign_up(request)),
     }
 

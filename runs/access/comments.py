@@ -82,6 +82,12 @@ def rate(principal: Principal, run_id: UUID, thumb: Thumb, text: str) -> Feedbac
     return feedback
 
 
+def unrate(principal: Principal, run_id: UUID) -> None:
+    """Take one's own rating of a run back; without one, nothing happens."""
+    run = access.find(principal, run_id, "comment")
+    Feedback.objects.for_team(run.team).filter(run=run, writer=principal.actor_id).delete()
+
+
 def ratings(principal: Principal, run_id: UUID) -> QuerySet[Feedback]:
     """People's ratings of a run."""
     return access.find(principal, run_id).feedback.order_by("pk")

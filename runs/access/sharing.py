@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agui_host.backends.postgres import clock, scope
 from agui_host.backends.postgres.compiled import Compiled
@@ -26,10 +26,12 @@ from agui_host.teams.models import Membership, Role, Team
 from agui_host.teams.offboarding import Ended, Leaving
 from agui_host.teams.revocation import revoked
 from runs.access import access
+from runs.access.notices import shares
 from runs.models import Run, Thread, without_bodies
 from runs.models.grant import ACTIONS, Grant, Level
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
+MOST_UNOPENED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +75,28 @@ def managed(principal: Principal) -> QuerySet[Grant]:
 
 def joined(rows: QuerySet[Grant]) -> QuerySet[Grant]:
     """The grants with all related rows that their descriptions need."""
-    joined = rows.select_related("team", "thread", "run", "to_user", "to_team")
+    related = ("team", "thread", "run__agent", "run__thread", "to_user", "to_team")
+    joined = rows.select_related(*related)
     return without_bodies(joined, "run__")
+
+
+def received(principal: Principal) -> QuerySet[Grant]:
+    """The valid grants that others made to the principal or to all of its team, newest first.
+
+    ``continues`` of a grant on a run: the run is not the first of its thread, so that what was
+    asked in it can be a message of the runs before it, which the grant does not show.
+    """
+    access.require(principal, "view")
+    before = Run.objects.of_one_thread().filter(
+        thread=OuterRef("run__thread"), journal_id__lt=OuterRef("run")
+    )
+    return joined(access.grants_to(principal)).annotate(continues=Exists(before))
+
+
+def unopened(principal: Principal) -> int:
+    """How many of ``received`` nobody has used, at most ``MOST_UNOPENED``."""
+    rows = access.grants_to(principal).order_by().filter(last_used_at=None)
+    return rows[:MOST_UNOPENED].count()
 
 
 def share(principal: Principal, what: Thread | Run, to: To, terms: Terms) -> tuple[Grant, str]:
@@ -113,6 +135,7 @@ def share(principal: Principal, what: Thread | Run, to: To, terms: Terms) -> tup
             principal, thread.team, "grant.created", str(grant.pk),
             on=str(what.pk), kind=grant.kind, level=grant.level,
         )  # fmt: skip
+        shares.tell(grant)
     return grant, token
 
 

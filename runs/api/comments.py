@@ -199,3 +199,9 @@ class Ratings(APIView):
         data = RateSerializer.read(request)
         rated = comments.rate(principal_of(request), run_id, Thumb(data["thumb"]), data["text"])
         return Response(FeedbackSerializer(rated).data)
+
+    @extend_schema(request=None, responses={204: None})
+    def delete(self, request: Request, run_id: UUID) -> Response:
+        """Take your rating of a run back."""
+        comments.unrate(principal_of(request), run_id)
+        return Response(status=204)

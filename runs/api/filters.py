@@ -11,7 +11,7 @@ from agui_host.runtimes.models import Agent, AgentVersion
 from agui_host.teams.api.datetimes import MomentFilter
 from agui_host.teams.authentication import Principal, principal_of
 from runs.lifecycle.words import search
-from runs.models import IssueRun, Run, Status
+from runs.models import Feedback, IssueRun, Run, Status, Thumb
 
 BY_ID = ("-journal_id",)
 BY_TIME = ("-created_at", "-journal_id")
@@ -49,6 +49,9 @@ class RunFilter(django_filters.FilterSet):
     )
     created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
     created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
+    thumb = django_filters.ChoiceFilter(
+        choices=Thumb.choices, method="of_thumb", help_text="Runs that anybody rated so."
+    )
     q = django_filters.CharFilter(
         method="pass_on",
         max_length=LONGEST_TEXT,
@@ -80,6 +83,11 @@ class RunFilter(django_filters.FilterSet):
         """The failed runs of an issue of the caller's team."""
         rows = IssueRun.objects.for_team(self.principal.team).filter(issue=value)
         return runs.filter(pk__in=rows.values("run"))
+
+    def of_thumb(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
+        """Ratings are few: PostgreSQL begins with them."""
+        rated = Feedback.objects.for_team(self.principal.team).filter(thumb=value)
+        return runs.filter(pk__in=rated.order_by().values("run"))
 
     def pass_on(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
         """Applied last, to the runs that the others leave."""

@@ -39,6 +39,12 @@ class GrantSerializer(serializers.ModelSerializer[Grant]):
         allow_null=True,
         help_text="The team through which the person has it.",
     )
+    to_team_name = serializers.CharField(
+        source="to_team.name", read_only=True, default=None, allow_null=True
+    )
+    from_team = serializers.CharField(
+        source="team.name", read_only=True, help_text="The name of the team that shares it."
+    )
     live = serializers.BooleanField(source="is_live", read_only=True)
 
     class Meta:
@@ -50,6 +56,8 @@ class GrantSerializer(serializers.ModelSerializer[Grant]):
             "kind",
             "member",
             "to_team",
+            "to_team_name",
+            "from_team",
             "through",
             "level",
             "name",
@@ -119,8 +127,7 @@ class GrantList(generics.ListAPIView[Grant]):
     def get_queryset(self) -> QuerySet[Grant]:
         principal = principal_of(self.request)
         if self.request.query_params.get("received") == "true":
-            access.require(principal, "view")
-            return sharing.joined(access.grants_to(principal))
+            return sharing.received(principal)
         return sharing.managed(principal)
 
     @extend_schema(

@@ -3,14 +3,14 @@
 import json
 from typing import Any
 
-from django.db.models import QuerySet
-from django.db.models.functions import Left, Length
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Left, Length
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from agui_host.runtimes.models import ON_BUSY
 from runs.lifecycle import repetition
-from runs.models import Run, without_bodies
+from runs.models import Feedback, Run, Thumb, without_bodies
 from runs.models.short import SHORT, is_long, short, value
 
 
@@ -127,10 +127,12 @@ LONG = ("result", "usage")
 class RunRowSerializer(RunSerializer):
     """A run in a list, which leaves out long values: the run itself has them."""
 
+    thumbs_up = serializers.IntegerField(read_only=True, help_text="People who rated it up.")
+    thumbs_down = serializers.IntegerField(read_only=True, help_text="People who rated it down.")
     omitted = serializers.SerializerMethodField()
 
     class Meta(RunSerializer.Meta):
-        fields = [*RunSerializer.Meta.fields, "omitted"]
+        fields = [*RunSerializer.Meta.fields, "thumbs_up", "thumbs_down", "omitted"]
         read_only_fields = fields
 
     @staticmethod
@@ -141,6 +143,8 @@ class RunRowSerializer(RunSerializer):
             error_beginning=Left("error_message", SHORT),
             error_length=Length("error_message"),
             repeated_by_id=repetition.REPEATED_BY,
+            thumbs_up=thumbs(Thumb.UP),
+            thumbs_down=thumbs(Thumb.DOWN),
         )
 
     @extend_schema_field(RunErrorSerializer(allow_null=True))
@@ -168,6 +172,12 @@ class RunRowSerializer(RunSerializer):
         """The members that are not whole here because they are longer than 4 KB."""
         cut = ["error"] if run.error_length > SHORT else []
         return cut + [name for name in LONG if is_long(run, name)]
+
+
+def thumbs(kind: Thumb) -> Coalesce:
+    """How many people have rated a run so, as a column of it."""
+    rows = Feedback.objects.filter(run=OuterRef("pk"), thumb=kind).order_by().values("run")
+    return Coalesce(Subquery(rows.annotate(number=Count("pk")).values("number")), 0)
 
 
 def _json(text: str | None) -> Any:

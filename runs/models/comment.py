@@ -42,16 +42,28 @@ class Comment(TeamOwned):
 
 
 class Mention(TeamOwned):
-    """A member of the team whom a comment names with ``@``."""
+    """A member of the team whom a comment names with ``@``.
+
+    ``noticed_at`` is when a worker has taken it to notify the member's browsers.
+    """
 
     comment = models.ForeignKey(Comment, on_delete=models.CASCADE, related_name="mentions")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="mentions"
     )
+    # Null for rows from before the column: they are no news.
+    created_at = models.DateTimeField(null=True, db_default=Now(), editable=False)
+    noticed_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["comment", "user"], name="mention_once_per_comment")
+        ]
+        indexes = [
+            # the news that workers look for (runs/access/notices/news.py)
+            models.Index(
+                fields=["created_at"], condition=Q(noticed_at=None), name="mention_not_noticed"
+            ),
         ]
 
     def __str__(self) -> str:

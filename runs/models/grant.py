@@ -37,7 +37,8 @@ class Grant(TeamOwned):
     A person has it as a member of the team ``through``, and no longer than that. ``creator`` is its
     maker's ``actor_id``, ``created_by`` the label. ``token_hash`` is the SHA-256 of a link's token,
     which is shown once. ``redact`` are dotted member names that a link's readers do not see
-    (``agui_host/protocol/views/redaction.py``).
+    (``agui_host/protocol/views/redaction.py``). ``noticed_at`` is when a worker has taken it to
+    notify the receivers' browsers.
     """
 
     id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
@@ -62,9 +63,18 @@ class Grant(TeamOwned):
     revoked_at = models.DateTimeField(null=True)
     revoked_by = models.CharField(max_length=200, blank=True, default="")
     last_used_at = models.DateTimeField(null=True)
+    noticed_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         ordering = ["-id"]
+        indexes = [
+            # the news that workers look for (runs/access/notices/news.py)
+            models.Index(
+                fields=["created_at"],
+                condition=Q(noticed_at=None, token_hash=None),
+                name="grant_not_noticed",
+            ),
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=Q(thread=None) ^ Q(run=None), name="grant_on_a_thread_or_a_run"

@@ -16,7 +16,7 @@ from runs.models.thread import Thread
 EVENTS = (
     Status.RUNNING.event, Status.SUCCEEDED.event, Status.FAILED.event, Status.CANCELLED.event,
     Status.INTERRUPTED.event, InterruptStatus.OPEN.event, InterruptStatus.ANSWERED.event,
-    InterruptStatus.EXPIRED.event, "thread.created",
+    InterruptStatus.EXPIRED.event, "thread.created", "mention.created",
 )  # fmt: skip
 TEST = "webhook.test"
 """The type of a delivery that somebody asked for to see whether the address answers."""
@@ -133,6 +133,7 @@ class WebhookDelivery(TeamOwned):
     thread = models.UUIDField(null=True)
     run = models.UUIDField(null=True)
     interrupt = models.UUIDField(null=True)
+    comment = models.UUIDField(null=True)
     status = models.CharField(
         max_length=10,
         choices=DeliveryStatus.choices,

@@ -12,8 +12,9 @@ create function runs_uuid7() returns uuid language sql volatile as $$
 $$;
 
 -- Adds a delivery for each of the team's webhooks that wants this event, including those of the
--- thread's tasks.
-create function runs_webhook_event(of_team uuid, of_type text, of_run uuid, of_interrupt uuid)
+-- thread's tasks. The event can be about a question or a comment of the run.
+create function runs_webhook_event_about(
+    of_team uuid, of_type text, of_run uuid, of_interrupt uuid, of_comment uuid)
     returns void language plpgsql as $$
 declare
     of_thread uuid := (select thread_id from runs_run where journal_id = of_run);
@@ -23,8 +24,10 @@ begin
     then
         return;
     end if;
-    insert into runs_webhookdelivery (id, team_id, webhook_id, type, thread, run, interrupt, attempts)
-    select runs_uuid7(), of_team, hook.id, of_type, run.thread_id, of_run, of_interrupt, '[]'
+    insert into runs_webhookdelivery
+        (id, team_id, webhook_id, type, thread, run, interrupt, comment, attempts)
+    select runs_uuid7(), of_team, hook.id, of_type, run.thread_id, of_run, of_interrupt, of_comment,
+           '[]'
       from runs_run run
       join runs_thread thread on thread.id = run.thread_id
       join runtimes_agent agent on agent.id = run.agent_id
@@ -37,6 +40,13 @@ begin
      where run.journal_id = of_run and hook.enabled and of_type = any (hook.events)
        and (hook.agents is null or agent.slug = any (hook.agents))
        and (thread.visibility = 'team' or thread.creator = hook.creator);
+end $$;
+
+-- The same for an event that is about no comment.
+create function runs_webhook_event(of_team uuid, of_type text, of_run uuid, of_interrupt uuid)
+    returns void language plpgsql as $$
+begin
+    perform runs_webhook_event_about(of_team, of_type, of_run, of_interrupt, null);
 end $$;
 
 -- A run that is the first in its thread: thread.created.
@@ -84,3 +94,18 @@ create trigger runs_webhook_interrupt_made after insert on runs_interrupt for ea
 
 create trigger runs_webhook_interrupt_moved after update of status on runs_interrupt for each row
     when (old.status <> new.status) execute function runs_webhook_of_interrupt();
+
+-- A comment that mentions members: mention.created, once however many it names.
+-- planner: as usual
+create function runs_webhook_of_mentions() returns trigger language plpgsql as $$
+begin
+    perform runs_webhook_event_about(
+                comment.team_id, 'mention.created', comment.run_id, null, comment.id)
+       from runs_comment comment
+      where comment.id in (select comment_id from made);
+    return null;
+end $$;
+
+create trigger runs_webhook_mentions_made after insert on runs_mention
+    referencing new table as made for each statement
+    execute function runs_webhook_of_mentions();

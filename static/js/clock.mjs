@@ -3,6 +3,11 @@
 const UNITS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
 const skew = Date.parse(document.body.dataset.now) - Date.now();
 
+/** A time in words, in the zone that the page's other times have. */
+export function local(time, options) {
+  return new Date(time).toLocaleString([], { timeZone: document.body.dataset.zone, ...options });
+}
+
 /** The host's time, in ms. */
 export function hostNow() {
   return Date.now() + skew;
@@ -33,13 +38,13 @@ export function tick() {
   for (const time of document.querySelectorAll("time:is([data-age], [data-left])")) {
     const at = Date.parse(time.dateTime);
     time.textContent = "age" in time.dataset ? age((now - at) / 1000) : left(at - now);
-    time.title ||= new Date(at).toLocaleString();
+    time.title ||= local(at);
   }
   for (const time of document.querySelectorAll("time[data-at]:not([title])")) {
     const at = new Date(time.dateTime);
     const old = now - at > 64800000 && { month: "short", day: "numeric" };
-    time.title = at.toLocaleString();
-    time.textContent = at.toLocaleString([], { ...old, hour: "2-digit", minute: "2-digit" });
+    time.title = local(at);
+    time.textContent = local(at, { ...old, hour: "2-digit", minute: "2-digit" });
   }
   document.querySelectorAll('time[data-until=""]').forEach(spell);
 }

@@ -30,7 +30,7 @@ export function replace(old, fresh) {
 }
 
 /** Send a form without leaving the page. Its text stays until the host has stored it. */
-async function sendHere(form, button) {
+export async function sendHere(form, button) {
   const body = new URLSearchParams(new FormData(form, button));
   const buttons = [...form.querySelectorAll("button:not([disabled])")];
   for (const each of buttons) each.disabled = true;

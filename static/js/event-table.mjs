@@ -1,5 +1,6 @@
 /** The log as a table: however long it is, only the rows in sight are on the page. */
 
+import { local } from "./clock.mjs";
 import { h, write } from "./dom.mjs";
 import { summary, tone } from "./summary.mjs";
 import { VirtualRows } from "./virtual-rows.mjs";
@@ -141,7 +142,7 @@ export class EventTable {
     const cut = text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… ${text.length - LONGEST} more characters` : text;
     this.detail.replaceChildren(
       h("h2", {}, h("span", { class: "hint" }, `#${seq}`), type),
-      h("p", { class: "hint" }, `${new Date(timestamp).toLocaleString()} · ${raw.length} characters`),
+      h("p", { class: "hint" }, `${local(timestamp)} · ${raw.length} characters`),
       h("pre", {}, cut),
     );
   }

@@ -1,6 +1,7 @@
 /** The share dialog of a run page: make a link, see the shares, end them. */
 
 import { post, read } from "./api.mjs";
+import { local } from "./clock.mjs";
 import { alertIn, find, h } from "./dom.mjs";
 
 const dialog = find("share");
@@ -18,16 +19,32 @@ find("open-share").addEventListener("click", () => {
 });
 dialog.querySelector("[data-close]").addEventListener("click", () => dialog.close());
 
+/** Show the fields that this kind of share has. */
+function fit() {
+  const kind = form.with.value;
+  for (const part of form.querySelectorAll("[data-for]")) part.hidden = part.dataset.for !== kind;
+  for (const option of form.level.options) option.disabled = kind === "link" && !["view", "comment"].includes(option.value);
+  if (form.level.selectedOptions[0].disabled) form.level.value = "view";
+  for (const name of ["member", "to_team"]) form[name].required = name === kind;
+  form.querySelector("button").textContent = kind === "link" ? "Create link" : "Share";
+}
+form.with.addEventListener("change", fit);
+fit();
+for (const option of form.hours.options) {
+  const at = Date.now() + option.value * HOUR;
+  if (+option.value) option.textContent = `${local(at, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" })} (${option.textContent})`;
+}
+
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const asked = new FormData(form);
   const hours = Number(asked.get("hours"));
   const what = asked.get("what") === "thread" ? { thread: dialog.dataset.thread } : { run: dialog.dataset.run };
-  const member = asked.get("member").trim();
+  const kind = asked.get("with");
   const forLinks = { sign_in: asked.has("sign_in"), redact: asked.get("redact").split(/[\s,]+/).filter(Boolean) };
   const body = {
     ...what,
-    ...(member ? { member } : forLinks),
+    ...(kind === "link" ? forLinks : { [kind]: asked.get(kind).trim() }),
     level: asked.get("level"),
     expires_at: hours ? new Date(Date.now() + hours * HOUR).toISOString() : null,
   };
@@ -62,13 +79,13 @@ async function show() {
   find("no-grants").hidden = live.length > 0;
 }
 
-const local = (time) => new Date(time).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+const medium = (time) => local(time, { dateStyle: "medium", timeStyle: "short" });
 
 function row(grant) {
-  const who = { link: "Link", member: grant.member, team: "Another team" }[grant.kind];
+  const who = { link: "Link", member: grant.member, team: grant.to_team_name }[grant.kind];
   const words = [grant.level, grant.thread ? "whole thread" : "this run", grant.sign_in && "sign-in required",
-    grant.redact.length && `hides ${grant.redact.join(", ")}`, grant.expires_at && `until ${local(grant.expires_at)}`,
-    grant.last_used_at ? `used ${local(grant.last_used_at)}` : "not used yet"];
+    grant.redact.length && `hides ${grant.redact.join(", ")}`, grant.expires_at && `until ${medium(grant.expires_at)}`,
+    grant.last_used_at ? `used ${medium(grant.last_used_at)}` : "not used yet"];
   const button = h("button", { type: "button", class: "quiet danger", "aria-label": `Revoke: ${who}, ${grant.level}` }, "Revoke");
   const item = h("li", {}, h("span", {}, h("strong", {}, who), ` ${words.filter(Boolean).join(" · ")}`), button);
   button.addEventListener("click", async () => {

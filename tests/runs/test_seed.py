@@ -5,7 +5,8 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from runs.models import Interrupt, InterruptStatus, Run, Status
+from runs.access import sharing
+from runs.models import Feedback, Interrupt, InterruptStatus, Mention, Run, Status
 from runs.seed import nasty
 from tests.cast import Cast, log_of, types_of
 
@@ -39,6 +40,11 @@ def test_every_run_ends_as_it_says(cast: Cast, monkeypatch: pytest.MonkeyPatch) 
     crowd = runs.filter(agent__slug="research").order_by("pk").first()
     assert crowd
     assert types_of(crowd).count("SUBAGENT_STARTED") == nasty.DEPTH
+    assert set(Feedback.objects.filter(team=cast.team).values_list("thumb", flat=True)) == {
+        "up", "down",
+    }  # fmt: skip
+    assert Mention.objects.filter(team=cast.team, user=cast.alice.user).exists()
+    assert sharing.received(cast.bob.principal).count() == 4
 
 
 def test_a_team_that_is_not_there(cast: Cast) -> None:

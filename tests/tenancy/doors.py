@@ -152,7 +152,9 @@ DJANGO: dict[str, Door] = {
         {"DELETE": Who(401, 401, 404, 204)}, "api/v1/runs/{run}/comments/{comment}"
     ),
     "api/v1/runs/<uuid:run_id>/feedback": Door(
-        {"GET": OBJECT, "PUT": OBJECT}, "api/v1/runs/{run}/feedback", body={"thumb": "up"}
+        {"GET": OBJECT, "PUT": OBJECT, "DELETE": Who(401, 401, 404, 204)},
+        "api/v1/runs/{run}/feedback",
+        body={"thumb": "up"},
     ),
     "api/v1/runs/<uuid:run_id>/failure": Door({"GET": OBJECT}, "api/v1/runs/{failed}/failure"),
     "api/v1/runs/<uuid:run_id>/findings": Door({"GET": OBJECT}, "api/v1/runs/{run}/findings"),

@@ -57,6 +57,7 @@ PEOPLE: dict[str, Door] = {
     ),
     "threads/<uuid:key>/send": Door(FORM, "threads/{thread}/send"),
     "threads/<uuid:key>/regenerate": Door(FORM, "threads/{thread}/regenerate"),
+    "threads/<uuid:key>/rate": Door(FORM, "threads/{thread}/rate"),
     "threads/<uuid:key>/comment": Door(FORM, "threads/{thread}/comment"),
     "threads/<uuid:key>/change": Door(FORM, "threads/{thread}/change"),
     "inbox/count": Door({"GET": PAGE}),
@@ -80,6 +81,7 @@ PEOPLE: dict[str, Door] = {
     "runs/views/<uuid:view_id>/rename": Door(FORM, "runs/views/{view}/rename"),
     "runs/views/<uuid:view_id>/remove": Door(FORM, "runs/views/{view}/remove"),
     "team/switch": Door(FORM),
+    "clock": Door(FORM),
     "team/invitations": Door(FORM),
     "team/invitations/<uuid:invitation_id>/revoke": Door(
         FORM, "team/invitations/{invitation}/revoke"
@@ -109,6 +111,7 @@ PEOPLE: dict[str, Door] = {
     "team/schedules/<uuid:schedule_id>/switch": Door(FORM, "team/schedules/{schedule}/switch"),
     "team/schedules/<uuid:schedule_id>/run": Door(FORM, "team/schedules/{schedule}/run"),
     "team/schedules/<uuid:schedule_id>/remove": Door(FORM, "team/schedules/{schedule}/remove"),
+    "team/received/": Door({"GET": PAGE}),
     "team/shared/": Door({"GET": PAGE}),
     "team/shared/<uuid:grant_id>/revoke": Door(FORM, "team/shared/{grant}/revoke"),
     "team/rules": Door(FORM),

@@ -36,7 +36,7 @@ NEEDS: dict[str, dict[str, str]] = {
     "api/v1/runs/<uuid:run_id>/messages": {**READ, "POST": "run"},
     "api/v1/runs/<uuid:run_id>/comments": {**READ, "POST": "comment"},
     "api/v1/runs/<uuid:run_id>/comments/<uuid:comment_id>": {"DELETE": "delete"},
-    "api/v1/runs/<uuid:run_id>/feedback": {**READ, "PUT": "comment"},
+    "api/v1/runs/<uuid:run_id>/feedback": {**READ, "PUT": "comment", "DELETE": "comment"},
     "api/v1/threads": READ,
     "api/v1/left-threads": {"GET": "manage_team"},
     "api/v1/left-threads/<uuid:key>": {"DELETE": "manage_team"},

@@ -50,6 +50,8 @@ ELSEWHERE = {
     "dashboard/runs_list/texts.py": "tests/dashboard/runs/test_search.py",
     "dashboard/shared.py": "tests/runs/access/test_links.py",
     "dashboard/team/grants.py": "tests/dashboard/test_team_pages.py",
+    "runs/access/notices/news.py": "tests/runs/notices/test_push.py",
+    "runs/access/notices/shares.py": "tests/dashboard/team/test_received.py",
     "dashboard/team/keys.py": "tests/dashboard/test_team_pages.py",
     "dashboard/team/rules.py": "tests/dashboard/test_second_factor.py",
     "dashboard/team/schedules.py": "tests/dashboard/team/test_team_schedules.py",

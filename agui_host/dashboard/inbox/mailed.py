@@ -43,7 +43,8 @@ def question(request: HttpRequest, token: str) -> HttpResponse:
 def choose(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Mail questions to the visitor, or no more."""
     try:
-        mail.choose(principal, request.POST.get("mail") == "on")
+        how = request.POST.get("mail", mail.OFF)
+        mail.choose(principal, how if how in (mail.EACH, mail.DAILY) else mail.OFF)
     except mail.NoAddress as error:
         messages.error(request, error.message)
     return redirect("inbox")

@@ -24,7 +24,7 @@ from agui_host.kinds import starts
 from agui_host.protocol.errors import HostError
 from agui_host.protocol.questions import table
 from agui_host.teams.authentication import Principal
-from runs.access import access, inbox, start
+from runs.access import access, inbox, sharing, start
 from runs.access.notices import mail, mentions, push
 from runs.lifecycle.resume import AnswerInvalid, InterruptAnswered, InterruptExpired
 from runs.models import Interrupt, Run
@@ -136,7 +136,8 @@ def _inbox(
         "choice": choice,
         "stamp": None if before or choice.is_history else _stamp([row.pk for row in visible]),
         "may_answer": principal.can("answer"),
-        "by_mail": mail.is_on(principal),
+        "unopened": sharing.unopened(principal),
+        "by_mail": mail.choice(principal),
         "push_key": push.sender_key().public if principal.can("answer") else "",
     }
     return render(request, "inbox/list.html", context, status=refusal.status if refusal else 200)

@@ -1,4 +1,4 @@
-"""The page of the team's shares: owners see and revoke all, others those of visible threads."""
+"""The pages of the team's shares, and of those that the visitor or the team receives."""
 
 from uuid import UUID
 
@@ -19,6 +19,12 @@ def grants(request: HttpRequest, principal: Principal) -> HttpResponse:
     rows = sharing.managed(principal).filter(live())[:MOST] if principal.can("share") else []
     context = {"grants": rows, "everything": principal.can("manage_grants"), "most": MOST}
     return render(request, "team/shared.html", context)
+
+
+@page
+def received(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The grants of others to the visitor or the team, newest first."""
+    return render(request, "team/received.html", {"grants": sharing.received(principal)[:MOST]})
 
 
 @action(

@@ -7,11 +7,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from agui_host.dashboard import listing
+from agui_host.dashboard.thread import presence
 from agui_host.dashboard.thread import turns as drawn
+from agui_host.protocol.errors import Invalid
 from agui_host.protocol.views.redaction import Redaction
 from agui_host.teams.authentication import Principal
 from runs.access import access, again
 from runs.access.inspect import turns
+from runs.api.filters import LONGEST_TEXT
 from runs.models import Grant, Level, Run, Visibility
 
 
@@ -25,8 +28,11 @@ def show(
     """``refusal`` comes with a message or comment that was not stored. Raises NotFound."""
     newest = turns.newest(principal, key)
     before = listing.key_of("before", request.GET.get("before"))
+    up_to = listing.key_of("up_to", request.GET.get("up_to"))
     context = {
-        **_around(principal, key, newest, before, None),
+        **_around(principal, key, newest, before, None, up_to),
+        **_found(request, principal, newest),
+        "present": presence.others(principal, key),
         "principal": principal,
         "refusal": refusal,
         "say_id": uuid4(),
@@ -66,10 +72,26 @@ def may_run(principal: Principal, newest: Run) -> bool:
     )
 
 
+def _found(request: HttpRequest, principal: Principal, newest: Run) -> dict[str, Any]:
+    """The runs that contain the words for which the visitor searches the thread."""
+    text = request.GET.get("find", "").strip().replace("\x00", "")[:LONGEST_TEXT]
+    if not text:
+        return {"find": ""}
+    try:
+        return {"find": text, "found": turns.containing(principal, newest, text)}
+    except Invalid as error:
+        return {"find": text, "problem": error.message}
+
+
 def _around(
-    principal: Principal, key: UUID, newest: Run, before: UUID | None, redaction: Redaction | None
+    principal: Principal,
+    key: UUID,
+    newest: Run,
+    before: UUID | None,
+    redaction: Redaction | None,
+    up_to: UUID | None = None,
 ) -> dict[str, Any]:
-    page = turns.page(principal, key, before)
+    page = turns.page(principal, key, before, up_to)
     sees_thread = whole(principal, newest)
     conversation = drawn.made(principal, page.runs, page.first, redaction)
     title = newest.thread.title if sees_thread else ""
@@ -82,7 +104,7 @@ def _around(
         "turns": conversation,
         "sums": turns.sums(principal, key),
         "earlier": page.runs[0].pk if page.has_earlier else None,
-        "is_newest": before is None,
+        "is_newest": before is None and up_to is None,
         "is_private": newest.thread.visibility == Visibility.PRIVATE,
     }
 

@@ -14,7 +14,7 @@ from agui_host.protocol.views.redaction import Redaction
 from agui_host.teams.authentication import Principal
 from runs.access import access, again
 from runs.access.inspect import turns
-from runs.access.inspect.turns import Beginning
+from runs.access.inspect.turns import Beginning, Thumbs
 from runs.models import Comment, Interrupt, Run
 
 LONGEST = 4_000
@@ -49,6 +49,7 @@ class Turn:
     may_run_again: bool
     may_change: bool
     may_comment: bool
+    thumbs: Thumbs
 
     @property
     def first_words(self) -> str:
@@ -66,7 +67,7 @@ class Turn:
     def stamp(self) -> str:
         """The version that an open page shows: changes with all but the run's own events."""
         open_forms = cards.stamp(self.questions)
-        return stamp(self.run, open_forms, len(self.comments), self.fate)
+        return stamp(self.run, open_forms, len(self.comments), self.fate, self.thumbs)
 
 
 def fate(follower: Run | None, replacing: Collection[UUID]) -> str:
@@ -76,9 +77,10 @@ def fate(follower: Run | None, replacing: Collection[UUID]) -> str:
     return REPLACED if follower.pk in replacing else "followed"
 
 
-def stamp(run: Run, questions: str, comments: int, fate: str) -> str:
+def stamp(run: Run, questions: str, comments: int, fate: str, thumbs: Thumbs) -> str:
     """``Turn.stamp`` from its parts."""
-    return f"{run.pk}.{run.status}.{questions}.{comments}.{fate}"
+    rated = f"{thumbs.up}-{thumbs.down}{thumbs.mine}"
+    return f"{run.pk}.{run.status}.{questions}.{comments}.{fate}.{rated}"
 
 
 def made(
@@ -98,7 +100,7 @@ def made(
         rows = cards.whole(turns.questions(chosen))
         for card in cards.of_rows(principal, rows, None, ""):
             questions.setdefault(card.question.run_id, []).append(card)
-    remarks = turns.comments(principal, chosen)
+    remarks, rated = turns.comments(principal, chosen), turns.thumbs(principal, chosen)
     replacing = turns.replacing(runs)
     conversation = []
     for place, (run, follower) in enumerate(_followed(runs)):
@@ -118,6 +120,7 @@ def made(
                 may_run_again=follower is None and again.may_run_again(principal, run),
                 may_change=redaction is None and again.may_change(principal, run),
                 may_comment=redaction is None and access.may(principal, "comment", run),
+                thumbs=rated.get(run.pk, Thumbs()),
             )
         )
     return conversation
@@ -130,12 +133,14 @@ def stamps(principal: Principal, runs: list[Run]) -> dict[UUID, str]:
     for values in turns.questions(runs).select_related(None).values(*columns):
         questions.setdefault(values["run_id"], []).append(Interrupt(**values))
     remarks, replacing = turns.comments(principal, runs), turns.replacing(runs)
+    rated = turns.thumbs(principal, runs)
     return {
         run.pk: stamp(
             run,
             cards.stamp_of_rows(questions.get(run.pk, [])),
             len(remarks.get(run.pk, [])),
             fate(follower, replacing),
+            rated.get(run.pk, Thumbs()),
         )
         for run, follower in _followed(runs)
     }

@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from agui_host.dashboard import acting, listing
 from agui_host.dashboard.pages import action, page
 from agui_host.dashboard.thread import page as thread_page
+from agui_host.dashboard.thread import presence
 from agui_host.dashboard.thread import turns as drawn
 from agui_host.errors import Forbidden, NotFound
 from agui_host.kinds import starts
@@ -19,7 +20,7 @@ from runs.access import again, comments, threads
 from runs.access.inspect import turns
 from runs.api.comments import LONGEST
 from runs.lifecycle.steering.messages import RunEnded
-from runs.models import ACTIVE, Visibility
+from runs.models import ACTIVE, Run, Thumb, Visibility
 
 LONGEST_TITLE = 200
 
@@ -47,11 +48,14 @@ def earlier(request: HttpRequest, principal: Principal, key: UUID) -> HttpRespon
 
 @page
 def pulse(request: HttpRequest, principal: Principal, key: UUID) -> HttpResponse:
-    """The turns of an open page that are new or have changed; 204 if there are none.
+    """The turns of an open page that are new or have changed, and who is here; 204 if none has.
 
-    ``turn`` is the stamp of each turn that the page shows, ``newest`` its last run.
+    ``turn`` is the stamp of each turn that the page shows, ``newest`` its last run, ``present`` the
+    names of the people that it shows.
     """
     turns.newest(principal, key)
+    present = presence.others(principal, key)
+    moved = ", ".join(present) != request.GET.get("present", "")
     stamps = set(request.GET.getlist("turn")[-turns.MOST_WATCHED :])
     ids = {listing.key_of("turn", value.partition(".")[0]) for value in stamps}
     watched = turns.some(principal, key, [run_id for run_id in ids if run_id])
@@ -59,12 +63,12 @@ def pulse(request: HttpRequest, principal: Principal, key: UUID) -> HttpResponse
     later = turns.since(principal, key, newest) if newest else []
     sequence = [*watched, *(run for run in later if run.pk not in ids)]
     if not sequence:
-        return HttpResponse(status=204)
+        return _present(request, present) if moved else HttpResponse(status=204)
     stands = drawn.stamps(principal, sequence)
     outdated = {run.pk for run in watched if stands[run.pk] not in stamps}
     fresh = {run.pk for run in later}
     if not outdated and not fresh:
-        return HttpResponse(status=204)
+        return _present(request, present) if moved else HttpResponse(status=204)
     first = turns.number(principal, key, sequence[0])
     made = drawn.made(principal, sequence, first, only=outdated | fresh)
     context = {
@@ -76,8 +80,13 @@ def pulse(request: HttpRequest, principal: Principal, key: UUID) -> HttpResponse
         "sums": turns.sums(principal, key),
         "key": key,
         "principal": principal,
+        "present": present,
     }
     return render(request, "threads/pulse.html", context)
+
+
+def _present(request: HttpRequest, present: list[str]) -> HttpResponse:
+    return render(request, "threads/present.html", {"present": present, "oob": True})
 
 
 @starts
@@ -124,21 +133,40 @@ def regenerate(request: HttpRequest, principal: Principal, key: UUID) -> HttpRes
 @action("thread")
 def comment(request: HttpRequest, principal: Principal, key: UUID) -> HttpResponse:
     """Comment on a run of the thread, or on one of its events."""
-    run_id = listing.key_of("run", request.POST.get("run"))
-    runs = turns.some(principal, key, [run_id] if run_id else [])
-    if not runs:
-        raise NotFound("There is no such run in this thread.")
+    run = _run_of(request, principal, key)
     text = request.POST.get("text", "").strip()
     seq = whole(request.POST.get("seq") or "0", 0, 2**31 - 1)
     if not text or len(text) > LONGEST or seq is None:
         raise Invalid(f"Write a comment of at most {LONGEST:,} characters.")
-    comment = comments.write(principal, runs[0].pk, text, seq or None)
+    comment = comments.write(principal, run.pk, text, seq or None)
     if comment.not_reached:
         names = ", ".join(comment.not_reached)
         messages.warning(
             request, f"{names} may not see this thread, so the mention reaches no one."
         )
-    return redirect(f"{request.path.removesuffix('comment')}#foot-{runs[0].pk}")
+    return redirect(f"{request.path.removesuffix('comment')}#foot-{run.pk}")
+
+
+@action("thread")
+def rate(request: HttpRequest, principal: Principal, key: UUID) -> HttpResponse:
+    """Rate a run of the thread up or down, or take the rating back."""
+    run = _run_of(request, principal, key)
+    thumb = request.POST.get("thumb", "")
+    if thumb not in (*Thumb.values, ""):
+        raise Invalid("A rating is up or down.")
+    if thumb:
+        comments.rate(principal, run.pk, Thumb(thumb), "")
+    else:
+        comments.unrate(principal, run.pk)
+    return redirect(f"{request.path.removesuffix('rate')}#foot-{run.pk}")
+
+
+def _run_of(request: HttpRequest, principal: Principal, key: UUID) -> Run:
+    run_id = listing.key_of("run", request.POST.get("run"))
+    runs = turns.some(principal, key, [run_id] if run_id else [])
+    if not runs:
+        raise NotFound("There is no such run in this thread.")
+    return runs[0]
 
 
 @action("thread")

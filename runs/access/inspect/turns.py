@@ -11,7 +11,8 @@ from uuid import UUID
 
 from django.db.models import Count, Min, Q, QuerySet, Sum
 
-from agui_host.errors import NotFound
+from agui_host.errors import Forbidden, NotFound
+from agui_host.protocol.errors import Invalid
 from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.views.link import LinkView
 from agui_host.protocol.views.redaction import Redaction
@@ -19,13 +20,15 @@ from agui_host.teams.authentication import Principal
 from events import journal
 from events.journal import Purged
 from runs.access import access, sight
-from runs.models import ACTIVE, Comment, Interrupt, Run, Status, without_bodies
+from runs.lifecycle.words import search
+from runs.models import ACTIVE, Comment, Feedback, Interrupt, Run, Status, Thumb, without_bodies
 
 PAGE = 10
 """Runs of a page: each is drawn with its beginning."""
 EVENTS = 300
 """Events of a run from which its beginning is made; the rest is one click, or a script, away."""
 MOST_WATCHED = 200
+MOST_FOUND = 50
 REGENERATES = r'"regenerate":\s*true'
 """How the input of a run says that it replaces the answer before it."""
 
@@ -62,6 +65,15 @@ class Sums:
     began: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Thumbs:
+    """How many people rated a run up and down, and how the reader did."""
+
+    up: int = 0
+    down: int = 0
+    mine: str = ""
+
+
 def of(principal: Principal, key: UUID) -> QuerySet[Run]:
     """The thread's runs that the principal sees, newest first."""
     access.require(principal, "view")
@@ -76,14 +88,47 @@ def newest(principal: Principal, key: UUID) -> Run:
     return access.find(principal, run_id)
 
 
-def page(principal: Principal, key: UUID, before: UUID | None = None) -> Page:
-    """The newest runs of the thread, or the newest before another run."""
+def page(
+    principal: Principal, key: UUID, before: UUID | None = None, up_to: UUID | None = None
+) -> Page:
+    """The newest runs of the thread, or the newest before another run, or up to that."""
     rows = of(principal, key)
     older = rows if before is None else rows.filter(pk__lt=before)
+    older = older if up_to is None else older.filter(pk__lte=up_to)
     newer_first = list(older[: PAGE + 1])
     runs = newer_first[:PAGE][::-1]
     first = rows.filter(pk__lt=runs[0].pk).count() + 1 if runs else 1
     return Page(runs, first, len(newer_first) > PAGE)
+
+
+def containing(principal: Principal, newest_run: Run, text: str) -> list[Run]:
+    """The thread's newest runs that contain every word of a text, at most ``MOST_FOUND``.
+
+    Raises Invalid for a text without words; Forbidden for a reader of a part of the thread, since
+    the words are of all of it.
+    """
+    if not access.sees_thread(principal, newest_run):
+        raise Forbidden("You see only a part of this thread, so you cannot search it.")
+    if not 0 < search.count_words(text) <= search.MOST_WORDS:
+        raise Invalid(f"Write one to {search.MOST_WORDS} words.", details={"path": "find"})
+    rows = of(principal, newest_run.thread_id)
+    return list(search.containing(rows, newest_run.team_id, text)[:MOST_FOUND])
+
+
+def thumbs(principal: Principal, runs: list[Run]) -> dict[UUID, Thumbs]:
+    """The ratings of these runs, which the caller has found; a link shows its visitor none."""
+    by_run: dict[UUID, Thumbs] = {}
+    if principal.kind == "link":
+        return by_run
+    rows = Feedback.objects.already_found().filter(run__in=[run.pk for run in runs])
+    for run_id, thumb, writer in rows.values_list("run_id", "thumb", "writer"):
+        so_far = by_run.get(run_id, Thumbs())
+        by_run[run_id] = Thumbs(
+            so_far.up + (thumb == Thumb.UP),
+            so_far.down + (thumb == Thumb.DOWN),
+            thumb if writer == principal.actor_id else so_far.mine,
+        )
+    return by_run
 
 
 def since(principal: Principal, key: UUID, after: UUID) -> list[Run]:

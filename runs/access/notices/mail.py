@@ -25,6 +25,7 @@ from runs.access import inbox
 from runs.models import Interrupt, MailChoice, MailedLink
 
 TOKEN = re.compile(r"[\w-]{43}")
+OFF, EACH, DAILY = "off", "on", "daily"
 LIFETIME = timedelta(hours=1)
 PAUSE = timedelta(minutes=1)
 """A person gets at most one mail of a team in this time."""
@@ -58,27 +59,34 @@ class Opened:
     principal: Principal
 
 
-def is_on(principal: Principal) -> bool:
-    """Whether the team's questions are mailed to this person."""
-    return MailChoice.objects.for_team(principal.team).filter(user=principal.user_id).exists()
+def choice(principal: Principal) -> str:
+    """How the team's questions are mailed to this person: EACH, DAILY, or OFF."""
+    rows = MailChoice.objects.for_team(principal.team).filter(user=principal.user_id)
+    daily = rows.values_list("daily", flat=True).first()
+    return OFF if daily is None else DAILY if daily else EACH
 
 
-def choose(principal: Principal, on: bool) -> None:
+def choose(principal: Principal, how: str) -> None:
     """Mail questions of the team to the person, or no more. Raises Forbidden, NoAddress."""
     if principal.kind != "user" or principal.user_id is None:
         raise Forbidden("Only a person gets mail.")
     with members.holding(principal) as current:
         rows = MailChoice.objects.for_team(principal.team).filter(user=principal.user_id)
-        if on is rows.exists():
+        if how == choice(principal):
             return
-        if not on:
-            rows.delete()
-        else:
+        rows.delete()
+        if how != OFF:
             current.require("answer")
             if not address_of(principal.user_id):
                 raise NoAddress
-            MailChoice.objects.create(team=principal.team, user_id=principal.user_id)
-        action = "question_mail.turned_on" if on else "question_mail.turned_off"
+            # The first daily mail comes a day later, at this time of the day.
+            MailChoice.objects.create(
+                team=principal.team,
+                user_id=principal.user_id,
+                daily=how == DAILY,
+                last_at=clock.now() if how == DAILY else None,
+            )
+        action = "question_mail.turned_off" if how == OFF else "question_mail.turned_on"
         audit.record(principal, principal.team, action, principal.name)
 
 
@@ -87,7 +95,7 @@ def written(team: Team, questions: Sequence[Interrupt]) -> list[EmailMessage]:
     now = clock.now()
     MailedLink.objects.for_team(team).filter(expires_at__lte=now).delete()
     rows = MailChoice.objects.for_team(team).filter(
-        Q(last_at=None) | Q(last_at__lte=now - PAUSE), user__is_active=True
+        Q(last_at=None) | Q(last_at__lte=now - PAUSE), user__is_active=True, daily=False
     )
     mails = []
     for row in rows.select_related("user").order_by("pk"):

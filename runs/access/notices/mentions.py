@@ -56,7 +56,7 @@ def tell(comment: Comment, people: Sequence[User]) -> None:
     subject = f"{author} mentioned you · {' '.join(comment.team.name.split())}"
     mails = [EmailMessage(subject, text, None, [address]) for address in addresses if address]
     if mails:
-        transaction.on_commit(partial(_send, mails), robust=True)
+        transaction.on_commit(partial(send, mails), robust=True)
 
 
 def of(principal: Principal) -> QuerySet[Comment]:
@@ -69,7 +69,8 @@ def of(principal: Principal) -> QuerySet[Comment]:
     return rows.select_related("run__agent", "run__thread").order_by("-pk")
 
 
-def _send(mails: Sequence[EmailMessage]) -> None:
+def send(mails: Sequence[EmailMessage]) -> None:
+    """Send mails; a mail server that fails loses them, and nothing else."""
     try:
         get_connection().send_messages(mails)
     except OSError as error:  # SMTPException is one; the comment is stored all the same.

@@ -17,6 +17,7 @@ from runs.models import (
     BY_EVENT,
     BY_INTERRUPT_EVENT,
     ENDED,
+    Comment,
     Interrupt,
     Run,
     Status,
@@ -78,6 +79,8 @@ def _data(
     run = subject.run
     if delivery.type == "thread.created":
         return _thread(run.thread, run)
+    if delivery.comment is not None:
+        return _mention(delivery, run, contents)
     if delivery.interrupt is not None:
         return _interrupt(delivery, run, contents)
     return _run(delivery, subject, contents)
@@ -139,6 +142,24 @@ def _interrupt(delivery: WebhookDelivery, run: Run, contents: bool) -> dict[str,
         data |= _bounded("question", question.question)
         data |= _bounded("answer", question.answer)
     return data
+
+
+def _mention(delivery: WebhookDelivery, run: Run, contents: bool) -> dict[str, Any] | None:
+    rows = Comment.objects.filter(team=delivery.team_id, pk=str(delivery.comment))
+    if (comment := rows.prefetch_related("mentions__user").first()) is None:
+        return None
+    data = {
+        "id": str(comment.pk),
+        "seq": comment.seq,
+        "author": comment.author,
+        "mentions": sorted(row.user.get_username() for row in comment.mentions.all()),
+        "run": _ids(run),
+        "links": {
+            "self": absolute(f"/api/v1/runs/{run.pk}/comments"),
+            "page": absolute(f"/runs/{run.pk}/"),
+        },
+    }
+    return data | {"text": comment.text} if contents else data
 
 
 def _thread(thread: Thread, run: Run) -> dict[str, Any]:

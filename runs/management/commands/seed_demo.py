@@ -9,7 +9,7 @@ from agui_host.protocol.errors import HostError
 from agui_host.runtimes.demo import NAME, ensure_demo
 from agui_host.teams.models import Team
 from runs.lifecycle import interrupts
-from runs.seed import nasty
+from runs.seed import nasty, said
 from runs.seed.play import perform
 
 
@@ -18,7 +18,8 @@ class Command(BaseCommand):
 
     help = (
         "Store runs to look at the pages with: failures of yesterday and last month, questions, "
-        "20,000 events, 60 tool calls, nested subagents, 200 keys of state, right-to-left text. "
+        "20,000 events, 60 tool calls, nested subagents, 200 keys of state, right-to-left text, "
+        "comments with mentions, thumbs, shares. "
         "Their agents are made disabled."
     )
 
@@ -35,11 +36,13 @@ class Command(BaseCommand):
         else:
             ensure_demo()
             team = Team.objects.get(slug=NAME)
-        now = timezone.now()
+        now, runs = timezone.now(), []
         for play in nasty.plays():
             try:
                 run = perform(team, play, now)
+                runs.append(run)
             except HostError as error:
                 raise CommandError(f"{play.thread}: {error.message}") from None
             self.stdout.write(f"{run.pk}  {play.agent}  {play.thread[:40]}")
+        said.say(team, runs[::2])
         interrupts.expire()

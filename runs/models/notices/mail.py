@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from agui_host.backends.postgres import clock
@@ -9,13 +10,21 @@ from agui_host.teams.tenancy import TeamOwned
 
 
 class MailChoice(TeamOwned):
-    """A person to whom questions of a team are mailed; ``last_at`` is when they last were."""
+    """A person to whom questions of a team are mailed; ``last_at`` is when they last were.
+
+    ``daily``: all that waits in one mail a day, in place of each question.
+    """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     last_at = models.DateTimeField(null=True)
+    daily = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["team", "user"], name="mail_choice_once")]
+        indexes = [
+            # the daily mails that are due
+            models.Index(fields=["last_at"], condition=Q(daily=True), name="mail_choice_daily"),
+        ]
 
     def __str__(self) -> str:
         return f"mail to {self.user}"

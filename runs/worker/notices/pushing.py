@@ -1,19 +1,21 @@
-"""Tells people of new questions, in their browsers and by mail: a loop next to a worker's jobs.
+"""Tells people of new questions, mentions and shares: a loop next to a worker's jobs.
 
 What a message says is bounded, and its reader may see: each person hears of the questions that they
 may answer when it is sent, all new ones in one message.
 """
 
 import asyncio
+import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from email.utils import parseaddr
+from typing import Any
 from uuid import UUID
 
 import httpx
 import structlog
 from django.conf import settings
-from django.core.mail import get_connection
+from django.core.mail import EmailMessage, get_connection
 from django.db import InterfaceError, OperationalError
 
 from agui_host.backends.postgres import scope
@@ -22,12 +24,15 @@ from agui_host.protocol.strict_json import dumps
 from agui_host.security import outbound, web_push
 from agui_host.security.addresses import AddressRefused
 from agui_host.security.secrets import SecretUnreadable, unseal
-from runs.access.notices import mail, push, questions
+from runs.access.notices import digest, mail, news, push, questions
+from runs.access.notices.news import News
 from runs.access.notices.push import Address
 from runs.models import Interrupt, PushSubscription
 
 log = structlog.get_logger(__name__)
 POLL = 2.0
+EVERY = 60.0
+"""Seconds between two looks for daily mails that are due."""
 TEAMS = 20
 PER_TEAM = 4
 AT_ONCE = TEAMS * PER_TEAM
@@ -47,6 +52,7 @@ class Pusher:
     def __init__(self) -> None:
         self._client = outbound.client(timeout=TIMEOUT, max_connections=AT_ONCE)
         self._busy: dict[asyncio.Task[None], UUID] = {}
+        self._daily_at = 0.0
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -73,16 +79,24 @@ class Pusher:
         """Begin to send what is new; each team's messages are a task, which holds up no other."""
         if len(self._busy) >= TEAMS:
             return []
-        by_team: dict[UUID, list[Interrupt]] = defaultdict(list)
-        for question in await db(questions.take, list(self._busy.values())):
-            by_team[question.team_id].append(question)
-        tasks = []
-        for team, rows in by_team.items():
-            task = asyncio.create_task(self._tell_team(rows), name="push")
-            self._busy[task] = team
-            task.add_done_callback(self._done)
-            tasks.append(task)
-        return tasks
+        await self._mail_daily()
+        busy = list(self._busy.values())
+        asked: dict[UUID, list[Interrupt]] = defaultdict(list)
+        for question in await db(questions.take, busy):
+            asked[question.team_id].append(question)
+        by_receiver: dict[UUID, list[News]] = defaultdict(list)
+        for entry in await db(news.take, busy):
+            by_receiver[entry.team.pk].append(entry)
+        return [
+            *(self._begin(team, self._tell_team(rows)) for team, rows in asked.items()),
+            *(self._begin(team, self._tell_news(team, rows)) for team, rows in by_receiver.items()),
+        ]
+
+    def _begin(self, team: UUID, telling: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(telling, name="push")
+        self._busy[task] = team
+        task.add_done_callback(self._done)
+        return task
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._busy.pop(task, None)
@@ -92,12 +106,26 @@ class Pusher:
     async def _tell_team(self, rows: Sequence[Interrupt]) -> None:
         scope.take_turns_as(f"team:{rows[0].team_id}")
         await self._mail(rows)
+        await self._send_all(await db(_messages, rows))
+
+    async def _tell_news(self, team: UUID, rows: Sequence[News]) -> None:
+        scope.take_turns_as(f"team:{team}")
+        contents = await db(news.for_browsers, rows)
+        await self._send_all([(row, _packed(content)) for row, content in contents])
+
+    async def _send_all(self, messages: Sequence[tuple[PushSubscription, bytes]]) -> None:
         room = asyncio.Semaphore(PER_TEAM)
-        messages = await db(_messages, rows)
         await asyncio.gather(*(self._send(row, text, room) for row, text in messages))
 
     async def _mail(self, rows: Sequence[Interrupt]) -> None:
-        mails = await db(mail.written, rows[0].team, rows)
+        await self._post_mails(await db(mail.written, rows[0].team, rows))
+
+    async def _mail_daily(self) -> None:
+        if time.monotonic() >= self._daily_at:
+            self._daily_at = time.monotonic() + EVERY
+            await self._post_mails(await db(digest.written))
+
+    async def _post_mails(self, mails: Sequence[EmailMessage]) -> None:
         try:
             if mails:
                 # Not in a thread of the database's: a mail server can be slow.
@@ -157,6 +185,9 @@ def message(asked: Sequence[Interrupt]) -> bytes:
         title, target, tag = f"{len(asked)} new questions", "/inbox/", "inbox"
     text = " ".join((first.message or first.reason)[: 4 * SHOWN].split())
     body = text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
-    content = {"title": title, "body": body, "tag": tag, "url": target}
+    return _packed({"title": title, "body": body, "tag": tag, "url": target})
+
+
+def _packed(content: Mapping[str, str]) -> bytes:
     # Half of a character, which stored JSON may contain, becomes an escape of JSON again.
     return dumps(content).encode("utf-8", "backslashreplace")

@@ -41,7 +41,8 @@ def views(page: Page, runs: dict[str, str]) -> Iterator[str]:
     failed = f"/runs/{runs['failed']}/"
     for address in ("/runs/", "/runs/import", "/inbox/", "/team/", "/team/keys/", "/team/shared/",
                     "/agents/", "/agents/docs/", "/agents/docs/change", "/agents/connect",
-                    f"{failed}change", f"{failed}compare", f"/runs/{runs['asking']}/"):  # fmt: skip
+                    "/team/received/", f"{failed}change", f"{failed}compare",
+                    f"/runs/{runs['asking']}/"):  # fmt: skip
         page.goto(address)
         yield address
     page.goto(failed)

@@ -57,7 +57,8 @@ def test_approve_in_two_clicks(open_page: Open, host: Host, scripts: bool) -> No
     page = open_page("/", java_script_enabled=scripts)
     page.get_by_role("link", name=re.compile("^Inbox .*open question")).click()
     card(page, message).get_by_role("button", name="Approve").click()
-    expect(page.get_by_role("status").first).to_contain_text("Answered. scripted continues")
+    banner = page.get_by_role("status").filter(has_text="Answered. scripted continues")
+    expect(banner).to_be_visible(timeout=10_000)
     expect(card(page, message)).to_have_count(0)
     page.goto(f"/runs/{run['id']}/")
     outcome = card(page, message)
@@ -66,6 +67,23 @@ def test_approve_in_two_clicks(open_page: Open, host: Host, scripts: bool) -> No
     expect(page.get_by_role("button", name="Approve")).to_have_count(0)
     outcome.get_by_role("link", name="The run that continues").click()
     assert page.url == f"{host.url}/runs/{answering(host, run)}/"
+
+
+def test_an_answer_can_be_taken_back_and_leaving_the_page_sends_it(
+    open_page: Open, host: Host
+) -> None:
+    message = "Pay twice, or not at all?"
+    run = ask(host, message=message, response_schema=APPROVAL)
+    page = open_page("/inbox/")
+    question = card(page, message)
+    question.get_by_role("button", name="Approve").click()
+    expect(question).to_be_hidden()
+    page.get_by_role("button", name="Undo").click()
+    expect(question.get_by_role("button", name="Approve")).to_be_focused()
+    question.get_by_role("button", name="Deny").click()
+    expect(page.get_by_role("status").filter(has_text="Deny is sent in 5 s")).to_be_visible()
+    page.goto(f"/runs/{run['id']}/")
+    expect(card(page, message)).to_contain_text("demo answered: Deny")
 
 
 def test_a_live_page_asks_and_learns_that_a_colleague_was_quicker(

@@ -60,8 +60,8 @@ def shared(page: Page) -> str:
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog", name="Share")
     expect(dialog).to_be_visible()
-    dialog.get_by_label("Hide").fill("password")
-    dialog.get_by_label("Hide").press("Enter")
+    dialog.get_by_label("Leave out fields").fill("password")
+    dialog.get_by_label("Leave out fields").press("Enter")
     link = dialog.get_by_label("The link, shown only once")
     expect(link).to_be_visible()
     expect(dialog.get_by_role("listitem")).to_have_count(1)
@@ -102,6 +102,24 @@ def test_bob_watches_by_link_until_alice_takes_it_back(
     host.wait_status(run, "cancelled")
     for page in (alice, bob):
         page.context.close()
+
+
+def test_the_dialog_asks_whom_first(browser: Browser, host: Host, complaints: list[str]) -> None:
+    run = host.begin(script=[{"emit": {"type": "CUSTOM", "name": "x", "value": 1}}])
+    host.wait_status(run["id"], "succeeded")
+    page = signed_in(browser, host, complaints)
+    page.goto(f"/runs/{run['id']}/")
+    page.get_by_role("button", name="Share", exact=True).first.click()
+    dialog = page.get_by_role("dialog", name="Share this run")
+    expect(dialog.get_by_label("They can").locator("option[value=control]")).to_be_disabled()
+    expect(dialog.get_by_label("Until").locator("option:checked")).to_contain_text("(a week)")
+    dialog.get_by_label("With").select_option("Another team")
+    expect(dialog.get_by_label("Leave out fields")).to_be_hidden()
+    dialog.get_by_label("Team's id").fill(str(uuid4()))
+    dialog.get_by_label("They can").select_option("answer")
+    dialog.get_by_role("button", name="Share", exact=True).click()
+    expect(dialog.get_by_role("alert")).to_have_text("There is no such team.")
+    page.context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

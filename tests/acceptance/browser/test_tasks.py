@@ -129,7 +129,8 @@ def test_act_on_a_run(open_page: Open, host: Host, browser: Browser) -> None:
     with hands.within(2):  # approve, from anywhere
         hands.link("Inbox")
         hands.click(page.get_by_role("main").get_by_role("button", name="Approve").first)
-        expect(page.get_by_role("status").first).to_contain_text("Answered")
+        banner = page.get_by_role("status").filter(has_text="Answered")
+        expect(banner).to_be_visible(timeout=10_000)
 
 
 def test_a_run_as_a_file_works_without_a_network(

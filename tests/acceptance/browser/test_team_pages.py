@@ -67,7 +67,7 @@ print(json.dumps({"session": browser.session.session_key, "remove": remove}))
 """
 LONG = f"/agents/{'a' * 64}/"
 PAGES = ("/team/", "/team/keys/", "/team/shared/", "/team/members/{remove}/remove",
-         "/agents/", "/agents/connect", LONG, f"{LONG}change")  # fmt: skip
+         "/team/received/", "/agents/", "/agents/connect", LONG, f"{LONG}change")  # fmt: skip
 # What can be pressed and is cut off, covered by something else, or too small for a thumb.
 OUT_OF_REACH = """(width) => [...document.querySelectorAll("main :is(button, a, select, input)")]
   .filter((each) => each.checkVisibility() && each.type !== "hidden")

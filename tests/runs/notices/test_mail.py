@@ -13,8 +13,8 @@ from pytest_django import Settings
 
 from agui_host.backends.postgres import clock
 from agui_host.teams.models import AuditEntry, Membership
+from runs.access.notices import digest, questions
 from runs.access.notices import mail as mails
-from runs.access.notices import questions
 from runs.models import Interrupt, InterruptStatus, MailChoice, MailedLink, Run, Thread
 from tests.cast import Actor, Cast, cast
 from tests.runs.asking import APPROVAL, asking, interrupted, question
@@ -163,3 +163,22 @@ def test_links_are_stored_as_hashes_and_end(cast: Cast, settings: Settings) -> N
     send()
     assert MailedLink.objects.count() == 1
     assert Client().get("/inbox/mail/x/").status_code == 404
+
+
+def test_all_that_waits_in_one_mail_a_day(cast: Cast) -> None:
+    wants(cast.bob).post("/inbox/mail", {"mail": "daily"})
+    asking(cast.alice, *"abcdefghijkl")
+    assert send() == []
+    assert digest.written() == []
+    day = timedelta(days=2)
+    MailChoice.objects.update(last_at=clock.now() - day)
+    (message,) = digest.written()
+    assert (message.to, message.subject) == (["bob@example.com"], "12 open questions · Acme")
+    assert message.body.count("echo asks:") == 10
+    assert "2 more open questions" in message.body
+    # Once a day, and only where something waits.
+    assert digest.written() == []
+    Interrupt.objects.update(status="expired")
+    MailChoice.objects.update(last_at=clock.now() - day)
+    assert digest.written() == []
+    assert "Stop the daily mail" in browser_of(cast.bob).get("/inbox/").content.decode()

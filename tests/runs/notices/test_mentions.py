@@ -1,5 +1,6 @@
 """Mentions: a member who may see the run hears of one; of another, its author hears."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,7 +8,8 @@ from django.core import mail
 from django.test import Client
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from runs.models import Mention, Run, Thread
+from runs.lifecycle.webhooks.payloads import body
+from runs.models import Comment, Mention, Run, Thread, Webhook, WebhookDelivery
 from tests.cast import Actor, Cast, cast, start
 from tests.runs.notices.test_mail import browser_of, wants
 
@@ -54,3 +56,27 @@ def test_the_author_learns_whom_a_mention_does_not_reach(
     assert "bob may not see this thread" in page.content.decode()
     assert not Mention.objects.exists()
     assert mail.outbox == []
+
+
+def test_a_webhook_hears_of_a_comment_with_mentions_once(cast: Cast) -> None:
+    hooks = [
+        Webhook.objects.create(
+            team=cast.team, url="https://example.com/", events=["mention.created"],
+            contents=contents, created_by="user:bob", creator=cast.bob.principal.actor_id,
+        )
+        for contents in (False, True)
+    ]  # fmt: skip
+    run = start(cast.alice, threadId="t")
+    write(cast.alice, run, "no one")
+    comment = write(cast.alice, run, "@bob @vera look")
+    by_hook = {row.webhook_id: row for row in WebhookDelivery.objects.all()}
+    assert set(by_hook) == {hook.pk for hook in hooks}
+    plain, whole = (json.loads(body(by_hook[hook.pk], hook.contents) or b"") for hook in hooks)
+    assert plain["type"] == "mention.created"
+    assert plain["data"]["id"] == comment["id"]
+    assert plain["data"]["mentions"] == ["bob", "vera"]
+    assert plain["data"]["run"]["id"] == str(run.pk)
+    assert "text" not in plain["data"]
+    assert whole["data"]["text"] == "@bob @vera look"
+    Comment.objects.all().delete()
+    assert body(by_hook[hooks[0].pk], False) is None

@@ -17,10 +17,12 @@ from pytest_django import Settings
 
 from agui_host.backends.postgres.bridge import db
 from agui_host.teams.models import AuditEntry
+from runs.access import comments, sharing
 from runs.access.notices import questions
+from runs.access.sharing import Terms, To
 from runs.models import Interrupt, PushKey, PushSubscription, Thread
 from runs.worker.notices.pushing import Pusher
-from tests.cast import Actor, Cast, bell, cast
+from tests.cast import Actor, Cast, bell, cast, start
 from tests.runs.asking import asking, interrupted, question
 from tests.runs.webhooks.receiver import Receiver, receiving, until
 
@@ -248,3 +250,27 @@ def test_each_question_is_taken_by_one_worker(cast: Cast) -> None:
     asking(cast.charlie, "theirs")
     assert len(questions.take()) == 2
     assert questions.take() == []
+
+
+async def test_mentions_and_shares_reach_the_browsers_of_their_people(cast: Cast) -> None:
+    async with receiving() as receiver:
+        actors = (cast.alice, cast.bob, cast.charlie)
+        alice, bob, charlie = [await db(Browser, a, receiver.url + a.user.username) for a in actors]
+        for browser in (alice, bob, charlie):
+            assert (await db(browser.turn)).status_code == 204
+        run = await db(start, cast.alice)
+        await db(comments.write, cast.alice.principal, run.pk, "@bob \x07look", None)
+        assert await requests_of(receiver) == 1
+        assert bob.read(receiver.messages[0].body)["title"] == "alice mentioned you"
+        to_team = To(team=cast.other_team.pk)
+        for _ in range(2):  # the second within a minute is no news
+            await db(sharing.share, cast.alice.principal, run, to_team, Terms())
+        await db(sharing.share, cast.alice.principal, run, To(), Terms())
+        assert await requests_of(receiver) == 1
+        content = charlie.read(receiver.messages[1].body)
+        assert content["body"] == "alice of Acme shared a run with you"
+        assert content["url"] == f"/runs/{run.pk}/"
+        # A member who may no longer see the run.
+        await db(comments.write, cast.alice.principal, run.pk, "@bob again", None)
+        await db(lambda: Thread.objects.update(visibility="private"))
+        assert await requests_of(receiver) == 0

@@ -1,0 +1,101 @@
+"""Everyday tasks, each within a number of clicks: on call at a desk, and support on a phone."""
+
+import re
+from typing import Any
+from uuid import uuid4
+
+from playwright.sync_api import expect
+
+from tests.acceptance.browser.test_inbox import ask, card
+from tests.acceptance.browser.test_pages import PHONE, Open, ended, open_page, session
+from tests.acceptance.browser.test_tasks import Hands
+from tests.acceptance.browser.test_threads import user
+from tests.acceptance.browser.test_timeline import call
+from tests.acceptance.host import Host
+from tests.runs.asking import APPROVAL
+
+__all__ = ["open_page", "session"]
+
+STRICT = {
+    "type": "object",
+    "required": ["day"],
+    "properties": {"day": {"type": "string", "format": "date", "title": "Which day"}},
+}
+NOTE = {
+    "type": "object",
+    "required": ["approved"],
+    "properties": {"approved": {"type": "boolean"}, "note": {"type": "string", "title": "Note"}},
+}
+
+
+def test_on_call(open_page: Open, host: Host) -> None:
+    mark = f"m{uuid4().hex[:10]}"
+    charges = [*call("one", "charge"), *call("two", "charge"), {"text": f"Charged {mark}."}]
+    twice = ended(host, charges, threadId=mark, messages=user(f"Ann {mark}: charged twice"))
+    for number in range(11):
+        ended(host, [{"text": f"Later {number}."}], threadId=mark, messages=user(f"Still {number}"))
+    stuck = host.begin(
+        script=[*call("slow", "audit")[:1], {"sleep": 600}], messages=user(f"Audit {mark}")
+    )
+    host.wait_status(stuck["id"], "running")
+    page = open_page("/runs/")
+    hands = Hands(page)
+    with hands.within(3):  # who says "charged twice"
+        hands.press("/")
+        page.keyboard.type(f"thread:{mark} twice")
+        hands.press("Enter")
+        expect(page.locator("tr[id^=run-]")).to_have_count(1, timeout=20_000)
+        hands.click(page.locator(f"#to-{twice}"))
+        expect(page).to_have_url(re.compile(f"/runs/{twice}/"))
+    with hands.within(1):  # both charges
+        hands.press("m")
+        expect(page.locator("#conversation .tool").filter(has_text="charge")).to_have_count(2)
+    with hands.within(3):  # the same conversation, from its first words, of twelve turns
+        hands.click(page.locator(".crumb").get_by_role("link", name="Conversation"))
+        page.get_by_role("searchbox", name="Find in this thread").fill("twice")
+        hands.button("Find")
+        hands.click(page.locator(".found ol a"))
+        expect(page.locator(f"#turn-{twice}")).to_be_in_viewport()
+    page.goto("/runs/?status=running")
+    with hands.within(2):  # stop a runaway run from the list
+        hands.click(page.locator(f"#pick-{stuck['id']}"))
+        hands.button("Cancel runs")
+        host.wait_status(stuck["id"], "cancelled")
+
+
+def test_support_on_a_phone(open_page: Open, host: Host) -> None:
+    mark = f"m{uuid4().hex[:10]}"
+    asked: dict[str, dict[str, Any]] = {
+        "deny": {"response_schema": NOTE},
+        "date": {"response_schema": STRICT},
+        "text": {"reason": "input_required"},
+        "approve": {"response_schema": APPROVAL},
+    }
+    runs = {kind: ask(host, message=f"{kind} {mark}?", **more) for kind, more in asked.items()}
+    page = open_page("/inbox/", viewport=PHONE)
+    hands = Hands(page)
+    with hands.within(1):  # approve, seeing what
+        one = card(page, f"approve {mark}?")
+        hands.click(one.get_by_role("button", name="Approve"))
+    with hands.within(1):  # deny, with a note
+        one = card(page, f"deny {mark}?")
+        one.get_by_label("Note").fill("Not this month.")
+        hands.click(one.get_by_role("button", name="Deny"))
+    with hands.within(1):  # a text
+        one = card(page, f"text {mark}?")
+        one.locator("textarea, input:not([type=hidden])").first.fill("Room 7")
+        hands.click(one.locator("form.answer .acts button").first)
+    with hands.within(1):  # a date
+        one = card(page, f"date {mark}?")
+        one.get_by_label("Which day").fill("2030-01-31")
+        hands.click(one.get_by_role("button", name="Send"))
+    for kind in runs:
+        expect(card(page, f"{kind} {mark}?")).to_have_count(0)
+    with hands.within(1):  # what I answered
+        hands.link("Answered by me")
+        expect(card(page, f"deny {mark}?")).to_contain_text("Not this month.")
+        expect(card(page, f"date {mark}?")).to_contain_text("2030-01-31")
+    with hands.within(1):  # the context of a question
+        hands.click(card(page, f"text {mark}?").locator("a.agent"))
+        expect(page).to_have_url(re.compile(f"/runs/{runs['text']['id']}/"))
+        expect(page.get_by_role("main")).to_contain_text("I looked.")
