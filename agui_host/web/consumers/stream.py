@@ -52,6 +52,10 @@ class Logs(NamedTuple):
         return cls([run.pk for run in runs], runs[0].team_id, doubtful, head)
 
 
+STEERING = (b"agui-steering", b"messages")
+"""Relative to the address of the log: where another run host sends messages to the run."""
+
+
 def log_of(run_id: UUID) -> sse.Header:
     """The header with the address of an answer's log."""
     return (b"content-location", f"/api/v1/runs/{run_id}/events".encode())
@@ -98,7 +102,7 @@ async def stream_run(
             await db_read(_remind, older, first, position)
         opening = await viewing.make(len(opening), partial(older.opening, opening))
     if headers is None:
-        headers = [log_of(first)]
+        headers = [log_of(first), STEERING]
     with closing(Opening(logs.owner, opening)) as pieces:
         del opening
         await sse.begin(send, headers, wire)

@@ -122,18 +122,28 @@ def places_of(
 
     ``pending`` are ids and numbers of messages. A message whose id the thread has had already got
     another one on its way into the log: ``id~runId`` (``agui_host/protocol/intake/reused_ids.py``).
+    A remote host that is asked again for its run sends the messages it has read in a snapshot.
     """
     left, places = list(pending), {}
     for seq, record in enumerate(records, first):
-        if record.type != "TEXT_MESSAGE_START":
-            continue
-        event = json.loads(record.payload)
-        for entry in left if event.get("role") == "user" else ():
-            if event["messageId"] == entry[0] or event["messageId"].startswith(f"{entry[0]}~"):
-                places[entry[1]] = seq
-                left.remove(entry)
-                break
+        for name in _users_messages(record) if left else ():
+            for entry in left:
+                if name == entry[0] or name.startswith(f"{entry[0]}~"):
+                    places[entry[1]] = seq
+                    left.remove(entry)
+                    break
     return places
+
+
+def _users_messages(record: Record) -> list[str]:
+    """The ids of the users' messages that an event brings."""
+    if record.type == "TEXT_MESSAGE_START":
+        event = json.loads(record.payload)
+        return [event["messageId"]] if event.get("role") == "user" else []
+    if record.type == "MESSAGES_SNAPSHOT":
+        messages = json.loads(record.payload)["messages"]
+        return [message["id"] for message in messages if message["role"] == "user"]
+    return []
 
 
 def carry(run: Run) -> list[dict[str, Any]]:

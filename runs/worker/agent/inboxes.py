@@ -105,18 +105,19 @@ def noted(
 
     ``first`` is the number of the first record.
     """
-    if ctx is None or not (inbox := ctx.inbox).read:
+    if ctx is None or not ((inbox := ctx.inbox).read or inbox.kept):
         return []
-    pending = [(message.id, message.seq) for message in inbox.read]
+    pending = [(message.id, message.seq) for message in (*inbox.read, *inbox.kept)]
     places = messages.places_of(pending, records, first)
     if records and records[-1].type == "RUN_FINISHED":
         # Middleware can leave out the events of a message; its agent has read it nevertheless.
         last = first + len(records) - 1
-        places |= {seq: last for _, seq in pending if seq not in places}
+        places |= {message.seq: last for message in inbox.read if message.seq not in places}
     if not places:
         return []
-    for message in [message for message in inbox.read if message.seq in places]:
-        inbox.read.remove(message)  # in place: a thread of the agent may be adding one
+    for stack in (inbox.read, inbox.kept):
+        for message in [message for message in stack if message.seq in places]:
+            stack.remove(message)  # in place: a thread of the agent may be adding one
     return [messages.note_seen(run_id, places)]
 
 
