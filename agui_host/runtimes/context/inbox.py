@@ -6,7 +6,8 @@ order of the agent's own: so readers see where it was read, and the thread has i
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from contextlib import suppress
 from typing import Any
 
 from agui_host.runtimes.context.outbox import Outbox
@@ -141,6 +142,12 @@ class Inbox:
                 self._unread.append(message)
         if self._unread:
             self._wake()
+
+    def withdraw(self, numbers: Collection[int]) -> None:
+        """Take out unread messages whose senders have lost access."""
+        for message in [message for message in self._unread if message.seq in numbers]:
+            with suppress(ValueError):  # The agent's thread has taken it at this moment.
+                self._unread.remove(message)
 
     def close(self) -> None:
         """End the iteration of an agent's task that is left over."""

@@ -13,16 +13,15 @@ from agui_host.teams.api.bodies import Body
 from agui_host.teams.authentication import principal_of
 from runs.access import comments
 from runs.api.comments import PAGES, OldestFirst
+from runs.lifecycle.steering.messages import LONGEST, LONGEST_ID
 from runs.models import RunMessage
-
-LONGEST_ID = 200
-LONGEST = 100_000
 
 
 class RunMessageSerializer(serializers.ModelSerializer[RunMessage]):
     """``seen_seq`` is the event with which the agent read the message, null before.
 
-    ``carried_by`` is the later run whose input has a message that this run never read.
+    ``carried_by`` is the later run whose input has a message that this run never read. A message
+    with ``withdrawn_at`` will not be read: its sender has lost access.
     """
 
     id = serializers.CharField(source="message_id")
@@ -41,6 +40,7 @@ class RunMessageSerializer(serializers.ModelSerializer[RunMessage]):
             "seen_seq",
             "seen_at",
             "carried_by",
+            "withdrawn_at",
         ]
         read_only_fields = fields
 
