@@ -63,7 +63,8 @@ export class Timeline {
   }
 
   changed() {
-    this.tree = nest(this.rows);
+    const { rows, effects } = this.outline;
+    this.tree = nest(effects.length ? [...rows, ...effects].sort((a, b) => a.seq0 - b.seq0) : rows);
     if (this.chosen) this.chosen = this.rows[this.chosen.n - 1];
     this.measure();
     // A selection from before its row had come.
