@@ -28,7 +28,8 @@ from agui_project.validators import QUEUE
 
 SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers", "on_busy",
          "on_busy_chat", "policy", "raw", "timeout_seconds", "repeatable", "recovery",
-         "recovery_attempts", "recovery_pause", "on_code_change", "heals_history", "questions",
+         "declared_recovery", "recovery_attempts", "recovery_pause", "on_code_change",
+         "heals_history", "questions",
          "middleware", "context_providers", "queue", "is_tool", "is_default", "enabled",
          "created_at"]  # fmt: skip
 

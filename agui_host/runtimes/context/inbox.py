@@ -39,7 +39,7 @@ class Inbox:
     """The unread messages of one run; only ``poll`` is thread-safe.
 
     The host calls ``deliver`` and ``close``. ``read`` holds the messages that the agent has taken
-    and whose events are not stored yet; ``kept`` those that an agent elsewhere has accepted, and
+    and whose events are not stored yet; ``accepted`` those that an agent elsewhere has taken, and
     whose events are its own to send. Such an agent's runtime calls ``wait`` and ``passed_on``.
     """
 
@@ -48,8 +48,8 @@ class Inbox:
         "_outbox",
         "_unread",
         "_waiters",
+        "accepted",
         "is_hungry",
-        "kept",
         "look",
         "position",
         "read",
@@ -64,7 +64,7 @@ class Inbox:
         self.is_hungry = True
         """Whether the host may have messages that it has not delivered."""
         self.read: list[InboxMessage] = []
-        self.kept: list[InboxMessage] = []
+        self.accepted: list[InboxMessage] = []
         self.look: Callable[[], object] | None = None
         """Called when the agent asks for a message and finds none."""
 

@@ -26,6 +26,7 @@ from agui_host.protocol.sizes import LongEvent
 from agui_host.protocol.strict_json import MAX_VALUES, dumps, has_too_many_values
 from agui_host.runtimes.context.files import inlined
 from agui_host.runtimes.context.run_context import RunContext
+from agui_host.runtimes.kinds import declared
 from agui_host.runtimes.kinds.again import Again
 from agui_host.runtimes.kinds.legacy_input import legacy
 from agui_host.runtimes.kinds.sse import SseParser
@@ -95,16 +96,19 @@ class HttpRuntime:
         timeouts: Timeouts | None = None,
         protocol: str = "auto",
         steering: str = "",
+        row: "Agent | None" = None,
     ) -> None:
         """``protocol``: "1.0", "0.x", or "auto": 1.0 first, 0.x for a peer that refuses it.
 
         ``steering``: where it takes messages to a run; the peer's own answer can name it as well.
+        ``row`` keeps the peer's declaration on recovery.
         """
         self._url = url
         self._headers = dict(headers or {})
         self._timeouts = timeouts or Timeouts()
         self._protocol = protocol
         self._steering = steering
+        self._row = row
 
     @classmethod
     def of(cls, row: "Agent") -> "HttpRuntime":
@@ -112,7 +116,7 @@ class HttpRuntime:
         members = row.settings if isinstance(row.settings, dict) else {}
         headers = row.unsealed().get("headers", {})
         protocol, steering = members.get("protocol", "auto"), members.get("steering", "")
-        return cls(row.target, headers, Timeouts.of(members), protocol, steering)
+        return cls(row.target, headers, Timeouts.of(members), protocol, steering, row)
 
     async def run(self, ctx: RunContext) -> AsyncGenerator[Any, None]:
         """The peer's events up to its terminal one. Raises RunFailed if the peer fails."""
@@ -122,6 +126,8 @@ class HttpRuntime:
         try:
             response = await self._begin(ctx)
             stream, again = Stream(response, self._timeouts), Again(ctx)
+            if self._row is not None:
+                await declared.note(self._row, response)
             if address := address_of(self._steering, response, ctx, self._url):
                 steering = Steering(ctx, partial(say, partial(self._say, address)))
             more: More = stream.more
@@ -129,8 +135,8 @@ class HttpRuntime:
                 more = partial(steering.beside, stream.more)
             while not ended and (frames := await more()) is not None:
                 if isinstance(frames, Said):
-                    for said in frames:
-                        for each in again.events(said):
+                    for note in frames:
+                        for each in again.events(note):
                             yield each
                     continue
                 for data in frames:

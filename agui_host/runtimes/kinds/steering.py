@@ -59,9 +59,9 @@ class Steering:
             finally:
                 news.cancel()
         if self._said:
-            said, self._said = self._said, Said()
+            events, self._said = self._said, Said()
             self._news.clear()
-            return said
+            return events
         self._reading = None
         result: T = reading.result()
         return result
@@ -87,4 +87,4 @@ class Steering:
                 self._said.extend(self._ctx.inbox.passed_on(message))
                 self._news.set()
             elif delivery is Delivery.KEPT:
-                self._ctx.inbox.kept.append(message)
+                self._ctx.inbox.accepted.append(message)

@@ -52,8 +52,9 @@ class Logs(NamedTuple):
         return cls([run.pk for run in runs], runs[0].team_id, doubtful, head)
 
 
-STEERING = (b"agui-steering", b"messages")
-"""Relative to the address of the log: where another run host sends messages to the run."""
+FOR_HOSTS = [(b"agui-steering", b"messages"), (b"agui-recovery", b"continue")]
+"""Where another run host sends messages to the run, relative to the address of the log, and that
+it can ask for the run again."""
 
 
 def log_of(run_id: UUID) -> sse.Header:
@@ -102,7 +103,7 @@ async def stream_run(
             await db_read(_remind, older, first, position)
         opening = await viewing.make(len(opening), partial(older.opening, opening))
     if headers is None:
-        headers = [log_of(first), STEERING]
+        headers = [log_of(first), *FOR_HOSTS]
     with closing(Opening(logs.owner, opening)) as pieces:
         del opening
         await sse.begin(send, headers, wire)

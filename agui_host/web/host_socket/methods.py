@@ -38,12 +38,12 @@ class Opening(NamedTuple):
 class Reply(NamedTuple):
     """The result of a request, and the subscription that begins after it, if any.
 
-    ``said`` is the run and the number of a message that was sent.
+    ``message`` is the run and the number of a message that was sent.
     """
 
     result: dict[str, Any]
     opening: Opening | None = None
-    said: tuple[UUID, int] | None = None
+    message: tuple[UUID, int] | None = None
 
 
 class Method(NamedTuple):
@@ -104,7 +104,7 @@ async def say(room: Room, params: Params) -> Reply:
     run_id = read.uuid(params, "run")
     message = {name: value for name, value in params.items() if name != "run"}
     seq = await db(_say, room, run_id, message)
-    return Reply({"seq": seq}, said=(run_id, seq))
+    return Reply({"seq": seq}, message=(run_id, seq))
 
 
 def _say(room: Room, run_id: UUID, message: dict[str, Any]) -> int:

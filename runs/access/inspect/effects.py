@@ -39,14 +39,14 @@ def rows(principal: Principal, run: Run) -> list[dict[str, Any]]:
     """
     if not access.may(principal, "manage_agents", run):
         return []
-    found = Effect.objects.for_team(run.team).filter(run=run).defer("value").order_by("id")
-    return [_row(-number, effect) for number, effect in enumerate(found[:MOST], 1)]
+    effects = Effect.objects.for_team(run.team).filter(run=run).defer("value").order_by("id")
+    return [_row(-number, effect) for number, effect in enumerate(effects[:MOST], 1)]
 
 
 def _row(number: int, effect: Effect) -> dict[str, Any]:
-    told = f"{effect.status}, attempt {effect.attempt}"
+    gist = f"{effect.status}, attempt {effect.attempt}"
     if effect.read_by:
-        told += f", read back by attempt {effect.read_by}"
+        gist += f", read back by attempt {effect.read_by}"
     seq, ended = max(effect.seq, 1), effect.ended_at
     return {
         "n": number,
@@ -62,7 +62,7 @@ def _row(number: int, effect: Effect) -> dict[str, Any]:
         "bytes": effect.bytes,
         "status": STATUSES[EffectStatus(effect.status)],
         "result": None,
-        "gist": told,
+        "gist": gist,
         "of_input": False,
     }
 

@@ -131,8 +131,8 @@ def settled(waiting: Mapping[UUID, Collection[int]]) -> list[RunMessage]:
     """Those of the messages that an agent has read, or that none will read in this run."""
     rows = RunMessage.objects.already_found().filter(run__in=waiting)
     is_over = Q(seen_seq__isnull=False) | Q(withdrawn_at__isnull=False) | Q(run__status__in=ENDED)
-    found = rows.filter(is_over, seq__in={seq for seqs in waiting.values() for seq in seqs})
-    return [row for row in found.order_by("run", "seq") if row.seq in waiting[row.run_id]]
+    over = rows.filter(is_over, seq__in={seq for seqs in waiting.values() for seq in seqs})
+    return [row for row in over.order_by("run", "seq") if row.seq in waiting[row.run_id]]
 
 
 def seen_topic(run_id: UUID) -> str:

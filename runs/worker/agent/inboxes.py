@@ -110,9 +110,9 @@ def noted(
 
     ``first`` is the number of the first record.
     """
-    if ctx is None or not ((inbox := ctx.inbox).read or inbox.kept):
+    if ctx is None or not ((inbox := ctx.inbox).read or inbox.accepted):
         return []
-    pending = [(message.id, message.seq) for message in (*inbox.read, *inbox.kept)]
+    pending = [(message.id, message.seq) for message in (*inbox.read, *inbox.accepted)]
     places = messages.places_of(pending, records, first)
     if records and records[-1].type == "RUN_FINISHED":
         # Middleware can leave out the events of a message; its agent has read it nevertheless.
@@ -120,7 +120,7 @@ def noted(
         places |= {message.seq: last for message in inbox.read if message.seq not in places}
     if not places:
         return []
-    for stack in (inbox.read, inbox.kept):
+    for stack in (inbox.read, inbox.accepted):
         for message in [message for message in stack if message.seq in places]:
             stack.remove(message)  # in place: a thread of the agent may be adding one
     return [messages.note_seen(run_id, places, _ringing(run_id))]

@@ -27,6 +27,12 @@ export class OutlineRows {
     this.schedule(PAUSE);
   }
 
+  /** With the run's effects, each after the event before it. */
+  get all() {
+    const { rows, effects } = this;
+    return effects.length ? [...rows, ...effects].sort((a, b) => a.seq0 - b.seq0) : rows;
+  }
+
   get complete() {
     return this.head >= this.goal;
   }

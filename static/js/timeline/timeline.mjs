@@ -63,8 +63,7 @@ export class Timeline {
   }
 
   changed() {
-    const { rows, effects } = this.outline;
-    this.tree = nest(effects.length ? [...rows, ...effects].sort((a, b) => a.seq0 - b.seq0) : rows);
+    this.tree = nest(this.outline.all);
     if (this.chosen) this.chosen = this.rows[this.chosen.n - 1];
     this.measure();
     // A selection from before its row had come.

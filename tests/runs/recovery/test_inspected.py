@@ -40,8 +40,8 @@ async def test_the_outline(cast: Cast, run: Run) -> None:
         ("attempt 2", "succeeded", "worker_lost"),
     ]
     assert attempts[0]["seq1"] == attempts[1]["seq0"]
-    told = {row["name"]: (row["status"], row["gist"]) for row in outline["effects"]}
-    assert told == {
+    gists = {row["name"]: (row["status"], row["gist"]) for row in outline["effects"]}
+    assert gists == {
         "step-0": ("succeeded", "done, attempt 1, read back by attempt 2"),
         "step-1": ("succeeded", "done, attempt 1, read back by attempt 2"),
         "step-2": ("succeeded", "done, attempt 2"),
@@ -50,8 +50,8 @@ async def test_the_outline(cast: Cast, run: Run) -> None:
     }
     assert {row["n"] for row in outline["effects"]} == set(range(-5, 0))
     for actor in (cast.bob, cast.vera):
-        seen = (await ask("GET", url, actor.headers)).json
-        assert (seen["rows"], seen["effects"]) == (outline["rows"], [])
+        body = (await ask("GET", url, actor.headers)).json
+        assert (body["rows"], body["effects"]) == (outline["rows"], [])
     assert (await ask("GET", url, cast.charlie.headers)).status == 404
 
 

@@ -71,8 +71,10 @@ class TestConversations:
             answer = ask_now("POST", url, actor.headers, json={"items": [item]})
             assert answer.status == status, answer.body
         assert messages(cast) == [("msg_1", "Faster.")]
-        said = {"type": "message", "role": "assistant", "content": "No."}
-        both = ask_now("POST", url, cast.alice.headers, json={"items": [{**item, "id": "2"}, said]})
+        spoken = {"type": "message", "role": "assistant", "content": "No."}
+        both = ask_now(
+            "POST", url, cast.alice.headers, json={"items": [{**item, "id": "2"}, spoken]}
+        )
         assert both.status == 409
         assert len(messages(cast)) == 1
 
@@ -93,19 +95,19 @@ class TestTheSocket:
         async with calling(cast.alice.headers) as peer, calling(cast.bob.headers) as other:
             assert await peer.call("run.say", **params, id="a") == {"seq": 1}
             working = asyncio.create_task(perform(run, writer))
-            said = await peer.params("said")
+            receipt = await peer.params("said")
             assert await until_running(run)
             await other.call("run.say", **params, id="b")
             # A client that lost its socket asks again, and gets the same notification.
             await other.call("run.say", **params, id="a")
-            assert await other.params("said") == said
+            assert await other.params("said") == receipt
             go.set()
             await asyncio.wait_for(working, DEADLINE)
             unread = await other.params("said")
             assert peer.notes == []
         log = await db(log_of, run)
         start_of = next(n for n, event in enumerate(log, 1) if event.get("messageId") == "a")
-        assert said == {"run": str(run.pk), "id": "a", "seq": 1, "seen_seq": start_of}
+        assert receipt == {"run": str(run.pk), "id": "a", "seq": 1, "seen_seq": start_of}
         assert unread == {"run": str(run.pk), "id": "b", "seq": 2, "seen_seq": None}
 
     async def test_a_lost_notification(
@@ -118,7 +120,7 @@ class TestTheSocket:
     ) -> None:
 
         monkeypatch.setattr("runs.worker.agent.inboxes._ringing", lambda run: lambda: None)
-        monkeypatch.setattr("agui_host.web.host_socket.said.LOOK_EVERY", 0.1)
+        monkeypatch.setattr("agui_host.web.host_socket.receipts.LOOK_EVERY", 0.1)
 
         async def agent(ctx: RunContext) -> None:
             await anext(aiter(ctx.inbox))

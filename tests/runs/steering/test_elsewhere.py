@@ -139,8 +139,8 @@ class TestRemoteAgents:
     ) -> None:
         async def keeps(remote: Remote, call: Call) -> None:
             await call.answer(202, b'{"seq": 1}')
-            said = [{**e, "role": "user"} if "role" in e else e for e in text("faster", "m0")]
-            await remote.end(*said, *text("So be it.", "a"))
+            echo = [{**e, "role": "user"} if "role" in e else e for e in text("faster", "m0")]
+            await remote.end(*echo, *text("So be it.", "a"))
 
         remote = Remote(keeps, declares="say")
         run, log, calls = await steered(remote, cast, writer, "faster")
@@ -219,8 +219,8 @@ class TestCommands:
         long = "x" * 90_000  # longer than a pipe
         contents = ("faster", long, "stop")
         run, log = await self.steer(cast, writer, READER, *contents, steering="json")
-        said = [content for role, content in conversation(log) if role == "user"]
-        assert said == ["Go.", *contents]
+        contents_read = [content for role, content in conversation(log) if role == "user"]
+        assert contents_read == ["Go.", *contents]
         printed = "".join(c for role, c in conversation(log) if role == "assistant")
         assert printed == f"input Go.\nread faster\nread {long}\nread stop\n"
         assert all(row["seen_seq"] for row in await db(listed, run, cast.alice))
@@ -231,11 +231,11 @@ class TestCommands:
         values = {"steering": "claude", "stdin": "text", "output": "claude"}
         run, log = await self.steer(cast, writer, CLAUDE, "faster", **values)
         assert log[-1]["type"] == "RUN_FINISHED", log[-1]
-        said = conversation(log)
-        assert [c for role, c in said if role == "assistant"] == [
+        texts = conversation(log)
+        assert [c for role, c in texts if role == "assistant"] == [
             "You say Go.. ", "You say faster. ",
         ]  # fmt: skip
-        assert ("user", "faster") in said
+        assert ("user", "faster") in texts
         assert (await db(listed, run, cast.alice))[0]["seen_seq"]
 
     async def test_a_command_that_does_not_read_leaves_the_message_unread(

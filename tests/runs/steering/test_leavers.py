@@ -28,7 +28,7 @@ def remove(cast: Cast, actor: Actor) -> None:
     members.remove(cast.alice.principal, actor.user.pk)
 
 
-def said(run: Run, actor: Actor, id: str) -> None:
+def say(run: Run, actor: Actor, id: str) -> None:
     """As a person, in a browser."""
     comments.say(actor.principal, run.pk, id, f"from {actor.user}")
 
@@ -42,7 +42,7 @@ async def test_before_the_run_begins_and_in_the_next_run(
     row = await db(register, "one", agent)
     run = await db(start, cast.alice, row, threadId="t", messages=[user_message("Go.", "u1")])
     for actor, id in ((cast.bob, "b"), (cast.alice, "a"), (cast.bob, "b2")):
-        await db(said, run, actor, id)
+        await db(say, run, actor, id)
     await db(remove, cast, cast.bob)
     await perform(run, writer)
     assert conversation(await db(log_of, run))[-1] == ("assistant", "from alice")

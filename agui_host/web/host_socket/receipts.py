@@ -19,7 +19,7 @@ LOOK_EVERY = 5.0
 """Seconds between two looks without a notification, which may get lost."""
 
 
-class Said:
+class Receipts:
     """The messages that one socket has sent, as long as they are unread."""
 
     def __init__(self, outgoing: Outgoing, standing: Callable[[], Principal]) -> None:
