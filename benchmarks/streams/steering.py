@@ -66,7 +66,7 @@ async def measure(host: Host) -> tuple[list[float], list[float], list[float]]:
         readers = [asyncio.create_task(read(client, run)) for run in runs]
         posts_of_all = await asyncio.gather(*(say(client, run) for run in runs))
         for posts, reads in zip(posts_of_all, await asyncio.gather(*readers), strict=True):
-            assert posts.keys() == reads.keys()
+            assert posts.keys() == reads.keys(), (len(posts), len(reads))
             for id, (began, answered) in posts.items():
                 at, heard = reads[id]
                 to_agent.append((at - began) * 1000)

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.protocol.input.numbers import whole
 from agui_host.teams.api.bodies import Body
 from agui_host.teams.authentication import principal_of
 from runs.access import comments
@@ -72,10 +73,17 @@ class RunMessagesSerializer(serializers.Serializer[Any]):
     previous = serializers.URLField(allow_null=True)
 
 
+def _number(text: str) -> int:
+    if (number := whole(text, 0, 2**31 - 1)) is None:
+        raise ValueError(text)
+    return number
+
+
 class InOrder(OldestFirst):
     """Pages in the order of the messages' numbers."""
 
     ordering = "seq"
+    position = _number
 
 
 class RunMessages(APIView):

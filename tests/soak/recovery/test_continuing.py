@@ -18,8 +18,9 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 POINTS = int(os.environ.get("SOAK_POINTS", "1000"))
 SECONDS = float(os.environ.get("SOAK_SECONDS", "inf"))
 SEED = int(os.environ.get("SOAK_SEED", "100"))
-RUNS = 20
 FAULTS = ("kill", "kill", "term", "stop")
+RUNS = {"kill": 20, "term": 8, "stop": 8}
+"""At once; a deploy has to meet one in its middle, so they must begin within a second or two."""
 
 
 def test_hurt_at_a_thousand_points(tmp_path: Path) -> None:
@@ -31,7 +32,7 @@ def test_hurt_at_a_thousand_points(tmp_path: Path) -> None:
         while points.total() < POINTS and time.monotonic() - began < SECONDS:
             number = rounds.total()
             fault = FAULTS[number % len(FAULTS)]
-            result = hurt(workers, tmp_path / str(number), SEED + number, RUNS, fault)
+            result = hurt(workers, tmp_path / str(number), SEED + number, RUNS[fault], fault)
             points[fault] += len(result.recoveries)
             rounds[fault] += 1
             repeated += result.repeated
@@ -42,7 +43,8 @@ def test_hurt_at_a_thousand_points(tmp_path: Path) -> None:
     keep(
         "continuing-kills",
         [
-            f"runs of twenty effects, {RUNS} at once, two workers, seeds from {SEED}",
+            f"runs of twenty effects, up to {max(RUNS.values())} at once, two workers, seeds from"
+            f" {SEED}",
             *(
                 f"{fault:<5} {rounds[fault]:>4} faults, {points[fault]:>5} points, slowest"
                 f" continuation after {slowest[fault]:.1f} s (bound {limits[fault]:g} s)"

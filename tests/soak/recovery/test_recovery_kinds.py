@@ -39,10 +39,10 @@ def test_recovery_of(host: Host, tmp_path: Path, lines: list[str], kind: str) ->
     points: Counter[str] = Counter()
     number, began = 0, time.monotonic()
     while points.total() < POINTS and time.monotonic() - began < SECONDS:
-        fault = FAULTS[number % len(FAULTS)]
+        fault = FAULTS[kind][number % len(FAULTS[kind])]
         points[fault] += check(host, kind, SEED + number, tmp_path / str(number), fault)
         number += 1
         assert number < 3 * POINTS, "most faults come before the end of a run"
-    counts = ", ".join(f"{points[fault]} {fault}" for fault in FAULTS)
+    counts = ", ".join(f"{points[fault]} {fault}" for fault in FAULTS[kind])
     lines.append(f"{kind:<12} {points.total():>4} points in {number} faults: {counts}; one log,"
                  " one end, no finished tool called again")  # fmt: skip

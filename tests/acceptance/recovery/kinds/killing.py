@@ -68,7 +68,11 @@ def two_hosts() -> Iterator[Host]:
                 each.stop()
 
 
-FAULTS = ("kill", "term", "stop")
+FAULTS = {
+    **dict.fromkeys(("langgraph", "pydantic-ai", "http"), ("kill", "term", "stop")),
+    # The command of a frozen worker plays its recording to the end, so nothing is left to resume.
+    **dict.fromkeys(("claude", "codex"), ("kill", "term")),
+}
 
 
 def check(host: Host, kind: str, seed: int, folder: Path, fault: str = "kill") -> bool:

@@ -32,7 +32,7 @@ def host() -> Iterator[Host]:
         ("pydantic-ai", "term"),
         ("langgraph", "stop"),
         ("http", "term"),
-        ("claude", "stop"),
+        ("claude", "term"),
     ],
 )
 def test_hurt(host: Host, tmp_path: Path, kind: str, fault: str) -> None:
