@@ -18,9 +18,9 @@ from agui_host.protocol.errors import HostError, Invalid
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
 from runs.access import access, again, comments
-from runs.api.steering.messages import LONGEST as LONGEST_MESSAGE
-from runs.api.steering.messages import LONGEST_ID
 from runs.lifecycle import lifecycle
+from runs.lifecycle.steering.messages import LONGEST as LONGEST_MESSAGE
+from runs.lifecycle.steering.messages import LONGEST_ID
 from runs.models import Run
 
 

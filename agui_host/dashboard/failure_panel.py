@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agui_host.dashboard.outline_panel import SECONDS
-from agui_host.protocol.fold.outline import ERROR, STEP, TOOL, WHOLE
+from agui_host.protocol.fold.outline_kinds import ERROR, STEP, TOOL, WHOLE
 from agui_host.protocol.fold.outline_row import FAILED, UNFINISHED
 from agui_host.teams.authentication import Principal
 from events.journal import Purged

@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 
 from agui_host.dashboard.templatetags.clock import spoken
 from agui_host.errors import BadCursor
-from agui_host.protocol.fold.outline import STEP, SUBAGENT, TOOL
+from agui_host.protocol.fold.outline_kinds import STEP, SUBAGENT, TOOL
 from agui_host.protocol.views.redaction import Redaction
 from agui_host.teams.authentication import Principal
 from events.journal import Purged

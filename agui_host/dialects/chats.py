@@ -11,9 +11,10 @@ from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest
 from agui_host.protocol.wire.room import characters
 from agui_host.teams.authentication import Principal
 from agui_host.teams.limits import refuse_work
-from runs.access import access, start
+from runs.access import access, comments, start
 from runs.access.start import StartOutcome
 from runs.lifecycle import history, interrupts, lifecycle
+from runs.lifecycle.steering.messages import LONGEST, LONGEST_ID, RunEnded
 from runs.models import ACTIVE, Interrupt, InterruptStatus, Run, Thread
 
 
@@ -112,6 +113,23 @@ def active(principal: Principal, thread_id: str) -> list[Run]:
     """The runs of a thread that have not ended, oldest first; none for an unknown thread."""
     runs = access.visible(principal).filter(thread__thread_id=thread_id, status__in=ACTIVE)
     return list(runs.order_by("journal_id"))
+
+
+def steer(principal: Principal, run: Run, message: dict[str, Any]) -> bool:
+    """Send a message in AG-UI's form to a run; False if it is no text, or the run has ended.
+
+    Raises Invalid if it is too long, and as ``comments.say``.
+    """
+    name, text = message["id"], message.get("content")
+    if message["role"] != "user" or not isinstance(text, str) or not text:
+        return False
+    if len(name) > LONGEST_ID or len(text) > LONGEST:
+        raise Invalid(f"A message to a run has at most {LONGEST:,} characters.")
+    try:
+        comments.say(principal, run.pk, name, text)
+    except RunEnded:
+        return False
+    return True
 
 
 def stop(principal: Principal, thread_id: str, *, run_id: str | None = None) -> int:

@@ -152,6 +152,15 @@ class Agent(TeamOwned):
         db_default=RecoveryMode.END.value,
         help_text="A run whose worker is lost or stopped ends, or another worker continues it.",
     )
+    declared_recovery = models.CharField(
+        max_length=8,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        choices=RecoveryMode.choices,
+        help_text="A remote agent's declaration with its last run: end, and it is not asked again.",
+    )
     recovery_attempts = models.PositiveSmallIntegerField(
         default=5,
         db_default=5,
@@ -268,8 +277,9 @@ class Agent(TeamOwned):
 
     @property
     def continues(self) -> bool:
-        """Whether another worker continues its runs."""
-        return self.recovery == RecoveryMode.CONTINUE and kinds.of(self.kind).continues
+        """Whether another worker continues its runs: by its row, unless it declares otherwise."""
+        may = self.recovery == RecoveryMode.CONTINUE and kinds.of(self.kind).continues
+        return may and self.declared_recovery != RecoveryMode.END
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save; raises ValidationError for an agent that cannot run, also outside of forms."""

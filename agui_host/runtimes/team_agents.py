@@ -6,6 +6,7 @@ rules by which they run (``RULES``, ``LISTS``), and nothing else. An external ag
 
 from collections.abc import Mapping, Set
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
@@ -36,6 +37,9 @@ LISTS = frozenset(team_options.TABLES)
 """The lists of options, which a team can set from the entries for teams."""
 INPUT_SCHEMA = "input_schema"
 """The setting with what MCP's clients send to an agent as a tool."""
+STEERING = "steering"
+"""The setting with the address where an agent takes messages to its runs."""
+LONGEST_PATH = 500
 LONGEST = 86_400
 MAX_HEADERS, MAX_HEADER = 20, 8_000
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
@@ -187,6 +191,8 @@ def _settings(members: Mapping[str, Any]) -> dict[str, Any]:
                 raise Invalid(f"protocol must be one of {', '.join(PROTOCOLS)}.", details=_at(name))
         elif name == INPUT_SCHEMA:
             _check_schema(value)
+        elif name == STEERING:
+            _check_steering(value)
         elif name not in known:
             raise Invalid(f"Unknown setting {name!r}.", details=_at(name))
         elif type(value) not in (int, float) or not 0 < value <= LONGEST:
@@ -201,6 +207,16 @@ def _check_schema(value: Any) -> None:
         ResponseSchema(value)
     except Unusable as unusable:
         raise Invalid(f"input_schema: {unusable}", details=_at(INPUT_SCHEMA)) from None
+
+
+def _check_steering(value: Any) -> None:
+    try:
+        parts = urlsplit(value) if isinstance(value, str) and len(value) <= LONGEST_PATH else None
+    except ValueError:
+        parts = None
+    if parts is None or parts.scheme or parts.netloc or not value.isprintable():
+        problem = "steering must be a path of the agent's own server, such as /runs/{run_id}/say."
+        raise Invalid(problem, details=_at(STEERING))
 
 
 def _at(name: str) -> dict[str, str]:

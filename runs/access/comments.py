@@ -14,6 +14,7 @@ from agui_host.teams import audit
 from agui_host.teams.actors import Actor, actor
 from agui_host.teams.authentication import Principal
 from agui_host.teams.limits import refuse_work
+from agui_host.teams.offboarding import Ended, Leaving
 from runs.access import access
 from runs.access.notices import mentions
 from runs.lifecycle.steering import messages
@@ -106,6 +107,12 @@ def say(principal: Principal, run_id: UUID, message_id: str, content: str) -> in
     return messages.send(run, message_id, content, actor(principal))
 
 
+def withdraw(leaving: Leaving) -> Ended:
+    """Keep agents from reading the unread messages of a leaver, or of a revoked key."""
+    messages.withdraw(leaving.team, leaving.actors)
+    return Ended()
+
+
 def may_say(principal: Principal, run: Run) -> bool:
     """Whether a page offers a form for messages to this run."""
     is_open = run.status not in ENDED and access.sees_thread(principal, run)
@@ -119,7 +126,9 @@ def heard(run: Run) -> dict[str, int | None]:
     """
     was_read = Q(seen_seq__isnull=False)
     return run.messages.aggregate(
-        unread=Count("pk", filter=~was_read), seq=Max("seq", filter=was_read), at=Max("seen_seq")
+        unread=Count("pk", filter=~was_read & Q(withdrawn_at=None)),
+        seq=Max("seq", filter=was_read),
+        at=Max("seen_seq"),
     )
 
 

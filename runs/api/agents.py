@@ -30,7 +30,8 @@ from runs.access.agents import versions
 
 SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers", "on_busy",
          "on_busy_chat", "policy", "raw", "timeout_seconds", "repeatable", "recovery",
-         "recovery_attempts", "recovery_pause", "on_code_change", "heals_history", "questions",
+         "declared_recovery", "recovery_attempts", "recovery_pause", "on_code_change",
+         "heals_history", "questions",
          "middleware", "context_providers", "queue", "is_tool", "is_default", "enabled",
          "version", "created_at"]  # fmt: skip
 

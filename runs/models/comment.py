@@ -110,6 +110,7 @@ class RunMessage(TeamOwned):
     ``seq`` numbers the messages of a run from 1, in the order of their commits. ``seen_seq`` is the
     event with which the agent read it, set in the transaction that stores this event.
     ``carried_by`` is the later run whose input brings a message that was never read.
+    ``withdrawn_at``: its sender has lost access before an agent read it, so none will.
     """
 
     id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
@@ -125,6 +126,7 @@ class RunMessage(TeamOwned):
     carried_by = models.ForeignKey(
         "runs.Run", on_delete=models.SET_NULL, null=True, related_name="carried_messages"
     )
+    withdrawn_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["run", "seq"]

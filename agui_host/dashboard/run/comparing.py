@@ -21,7 +21,7 @@ from agui_host.dashboard.pages import page
 from agui_host.teams.authentication import Principal
 from events.journal import Purged
 from runs.access import access, sight
-from runs.access.inspect import outlines, states
+from runs.access.inspect import effects, outlines, states
 from runs.models import Run, Status
 
 ROWS = 400
@@ -102,6 +102,7 @@ def _rows(principal: Principal, run: Run) -> list[Row]:
     except Purged:
         return []
     rows: list[Row] = [json.loads(row) for row in part.rows]
+    rows += effects.rows(principal, run)
     return [row | {"took": took(row)} for row in rows]
 
 

@@ -110,7 +110,7 @@ def _about(agent: Agent) -> str:
 def begin(
     principal: Principal, slug: str | None, request: SendRequest, key: str | None
 ) -> list[Run]:
-    """Start a task, or answer what one asked; the runs of the task.
+    """Start a task, answer what one asked, or send a working one a message; the task's runs.
 
     Raises TaskNotFound, UnsupportedOperation, and a start's errors.
     """
@@ -129,6 +129,8 @@ def begin(
     asking = turn[-1]
     if request.context not in (None, asking.thread.thread_id):
         raise Invalid("This task belongs to another context.", details={"path": "message"})
+    if asking.status in ACTIVE and chats.steer(principal, asking, request.message):
+        return turn
     names = [question["id"] for question in tasks.questions(asking)]
     if not names:
         raise UnsupportedOperation("This task waits for no answer; send a new one in its context.")

@@ -106,12 +106,21 @@ def item(principal: Principal, name: str, item_id: str) -> Json:
 def add(principal: Principal, name: str, messages: list[Json]) -> list[Json]:
     """Add items to the end of a conversation; existing ids stay as they are.
 
-    Raises NotFound, Forbidden, TooLarge, and ThreadBusy while a run has not ended.
+    While a run has not ended, a user's texts are messages to it, and anything else is refused.
+    Raises NotFound, Forbidden, TooLarge, ThreadBusy, and as ``chats.steer``.
     """
     access.require(principal, "run")
     _thread(principal, name)
-    _change(principal, name, lambda stored: _longer(stored, messages))
+    left = messages
+    if (active := chats.active(principal, name)) and all(map(_is_said, messages)):
+        left = [each for each in messages if not chats.steer(principal, active[0], each)]
+    if left or not messages:
+        _change(principal, name, lambda stored: _longer(stored, left))
     return [item for message in messages for item in items.of(message)]
+
+
+def _is_said(message: Json) -> bool:
+    return message["role"] == "user" and isinstance(message.get("content"), str)
 
 
 def remove(principal: Principal, name: str, item_id: str) -> Json:

@@ -1,9 +1,8 @@
 """The outline of a run: one row for each thing in it that has a beginning and an end.
 
-Its wait in the queue, the agent's attempt, messages, tool calls, steps, subagents, activities,
-changes of the state, questions, errors: about one row for twelve events, so everything that shows a
-long run can start from it. The fold is pure, and resumable: ``dump`` and ``load`` at any event give
-the same rows as one pass.
+Its wait in the queue, the agent's attempts, messages, tool calls, steps, subagents, activities,
+changes of the state, questions, errors: about one row for twelve events. The fold is pure, and
+resumable: ``dump`` and ``load`` at any event give the same rows as one pass.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,6 +10,26 @@ from itertools import islice
 from typing import Any
 
 from agui_host.protocol.fold.account import CORRECTION, Account
+from agui_host.protocol.fold.outline_kinds import (
+    ACTIVITY,
+    ATTEMPT,
+    DELTA,
+    ERROR,
+    INTERRUPT,
+    MESSAGE,
+    OPENS,
+    OUTCOMES,
+    PARTS,
+    QUEUE,
+    REASONING,
+    RECOVERED,
+    SNAPSHOT,
+    STATE,
+    STEP,
+    SUBAGENT,
+    TOOL,
+    name_of,
+)
 from agui_host.protocol.fold.outline_row import (
     ASKED,
     DEEPEST,
@@ -25,25 +44,15 @@ from agui_host.protocol.fold.outline_row import (
     Row,
     cut,
     key_of,
+    key_of_owner,
     paths,
 )
 from agui_host.protocol.part_kinds import CALL, SPAN_END, SPAN_START, TEXT, THOUGHT
 from agui_host.protocol.strict_json import dumps
 from agui_host.protocol.violation import Event, Owner
 
-FORMAT = 3
+FORMAT = 4
 """The format of the rows; outlines stored in any other are made again."""
-
-MESSAGE, TOOL, REASONING = "message", "tool", "reasoning"
-STEP, SUBAGENT, INTERRUPT, ERROR = "step", "subagent", "interrupt", "error"
-QUEUE, ATTEMPT, ACTIVITY, STATE = "queue", "attempt", "activity", "state"
-KINDS = (
-    QUEUE, ATTEMPT, MESSAGE, REASONING, TOOL, STEP, SUBAGENT, ACTIVITY, STATE, INTERRUPT, ERROR,
-)  # fmt: skip
-WHOLE = frozenset({QUEUE, ATTEMPT})
-"""The kinds of which a run has one row each, whatever happened in it."""
-SNAPSHOT, DELTA = "snapshot", "delta"
-"""The names of rows of the state; one row is all snapshots, or all deltas, up to another row."""
 
 
 class Outline:
@@ -76,8 +85,7 @@ class Outline:
     def feed(self, seq: int, event: Event, size: int = 0) -> None:
         """Take the next event; those of types that are not in ``FEEDS`` can be left out."""
         self.seq = seq
-        rule = _RULES.get(event["type"])
-        if rule is not None:
+        if (rule := _RULES.get(event["type"])) is not None:
             self._account.take(event)
             rule(self, seq, event, size)
 
@@ -108,7 +116,7 @@ class Outline:
     # --- parts that are streamed
 
     def _start(self, seq: int, event: Event, size: int) -> None:
-        kind, key = _PARTS[event["type"]]
+        kind, key = PARTS[event["type"]]
         row = self._row(kind, key_of(event[key]), event)
         if not row.seq0:
             row.seq0, row.t0 = seq, event.get("timestamp")
@@ -125,7 +133,7 @@ class Outline:
         self._open[row.n] = row
 
     def _content(self, seq: int, event: Event, size: int) -> None:
-        kind, key = _PARTS[event["type"]]
+        kind, key = PARTS[event["type"]]
         row = self._index.get((kind, key_of(event[key])))
         if row is not None:
             row.changed = seq
@@ -133,21 +141,20 @@ class Outline:
             row.tell(event["delta"])
 
     def _end(self, seq: int, event: Event, size: int) -> None:
-        kind, key = _PARTS[event["type"]]
-        row = self._index.get((kind, key_of(event[key])))
-        if row is None:
+        kind, key = PARTS[event["type"]]
+        if (row := self._index.get((kind, key_of(event[key])))) is None:
             return
         row.touch(seq, size)
         if kind == REASONING:
-            self._thinking.discard((_OPENS[event["type"]], row.id))
-            if any((start, row.id) in self._thinking for start in _OPENS.values()):
+            self._thinking.discard((OPENS[event["type"]], row.id))
+            if any((start, row.id) in self._thinking for start in OPENS.values()):
                 return
         waits = kind == TOOL and row.result is None
         self._close(row, seq, event, PENDING if waits else SUCCEEDED)
 
     def _result(self, seq: int, event: Event, size: int) -> None:
         call = key_of(event["toolCallId"])
-        self._own(MESSAGE, key_of(event["messageId"]), _key(event.get("subagentRunId")))
+        self._own(MESSAGE, key_of(event["messageId"]), key_of_owner(event.get("subagentRunId")))
         row = self._index.get((TOOL, call))
         if row is None:  # a call of an earlier run, which was approved
             row = self._row(TOOL, call, event)
@@ -162,11 +169,10 @@ class Outline:
     def _step_started(self, seq: int, event: Event, size: int) -> None:
         name = event["stepName"]
         row = self._add(STEP, key_of(name), name, event.get("subagentRunId"))
-        row.seq0, row.t0 = seq, event.get("timestamp")
-        row.touch(seq, size)
+        _begin(row, seq, event, size)
 
     def _step_finished(self, seq: int, event: Event, size: int) -> None:
-        owner = _key(event.get("subagentRunId"))
+        owner = key_of_owner(event.get("subagentRunId"))
         row = self._steps.pop((owner, key_of(event["stepName"])), None)
         if row is None:
             return
@@ -176,11 +182,10 @@ class Outline:
 
     def _subagent_started(self, seq: int, event: Event, size: int) -> None:
         key = key_of(event["subagentRunId"])
-        parent = _key(event.get("parentSubagentRunId"))
+        parent = key_of_owner(event.get("parentSubagentRunId"))
         row = Row(len(self.rows) + 1, SUBAGENT, key, event["name"], self._lane(parent, key), parent)
-        row.seq0, row.t0 = seq, event.get("timestamp")
         row.tell(event.get("description"))
-        row.touch(seq, size)
+        _begin(row, seq, event, size)
         self._put(row)
 
     def _subagent_ended(self, seq: int, event: Event, size: int) -> None:
@@ -213,7 +218,7 @@ class Outline:
 
     def _state_changed(self, seq: int, event: Event, size: int) -> None:
         name = SNAPSHOT if event["type"] == "STATE_SNAPSHOT" else DELTA
-        owner, row = _key(event.get("subagentRunId")), self._state
+        owner, row = key_of_owner(event.get("subagentRunId")), self._state
         if row is None or (row.name, row.owner) != (name, owner):
             of_input = name == DELTA and not self._has_snapshot
             row = self._add(STATE, "", name, owner, of_input=of_input)
@@ -233,9 +238,15 @@ class Outline:
             # Clocks differ, and an imported run was queued after it ended.
             if queue.t1 is not None and (queue.t0 is None or queue.t0 > queue.t1):
                 queue.t0 = queue.t1
-        row = self._add(ATTEMPT, key_of(event["runId"]), "", None)
-        row.seq0, row.t0 = seq, event.get("timestamp")
-        row.touch(seq, size)
+        _begin(self._add(ATTEMPT, key_of(event["runId"]), "", None), seq, event, size)
+
+    def _recovered(self, seq: int, event: Event, size: int) -> None:
+        if event["name"] == RECOVERED and isinstance(value := event.get("value"), dict):
+            self._end_attempt(seq, event, 0, UNFINISHED)
+            name = f"attempt {value.get('attempt')}"
+            row = self._add(ATTEMPT, name, name, None)
+            row.tell(value.get("reason"))
+            _begin(row, seq, event, size)
 
     def _end_attempt(self, seq: int, event: Event, size: int, status: str) -> None:
         for row in [row for row in self._open.values() if row.kind == ATTEMPT]:
@@ -244,12 +255,12 @@ class Outline:
 
     def _finished(self, seq: int, event: Event, size: int) -> None:
         outcome = event.get("outcome") or {}
-        status = _OUTCOMES.get(outcome.get("type") or "", SUCCEEDED)
+        status = OUTCOMES.get(outcome.get("type") or "", SUCCEEDED)
         self._end_attempt(seq, event, size, status)
         for interrupt in outcome.get("interrupts") or ():
             owner = interrupt.get("subagentRunId")
             row = self._add(INTERRUPT, key_of(interrupt["id"]), interrupt["reason"], owner)
-            row.parent = _key(interrupt.get("toolCallId")) or row.parent
+            row.parent = key_of_owner(interrupt.get("toolCallId")) or row.parent
             row.tell(interrupt.get("message"))
             self._moment(row, seq, event, ASKED)
         self._cut_off(seq, event)
@@ -261,7 +272,7 @@ class Outline:
 
     def _error(self, seq: int, event: Event, size: int) -> None:
         owner = event.get("subagentRunId")
-        row = self._add(ERROR, _key(owner) or "", event.get("code") or "", owner)
+        row = self._add(ERROR, key_of_owner(owner) or "", event.get("code") or "", owner)
         row.tell(event["message"])
         row.bytes = size
         self._moment(row, seq, event, FAILED)
@@ -282,13 +293,13 @@ class Outline:
                 self._owners[ACTIVITY][key_of(message["id"])] = None
                 continue
             kind = REASONING if message["role"] == "reasoning" else MESSAGE
-            owner = _key(message.get("subagentRunId"))
+            owner = key_of_owner(message.get("subagentRunId"))
             self._own(kind, key_of(message["id"]), owner)
             for call in message.get("toolCalls") or ():
                 self._own(TOOL, key_of(call["id"]), owner)
 
     def _correct(self, seq: int, correction: Event, size: int) -> None:
-        kind = _PARTS.get(correction["kind"], ("",))[0]
+        kind = PARTS.get(correction["kind"], ("",))[0]
         if (row := self._index.get((kind, key_of(correction["id"])))) is not None:
             row.gist, row.changed = "", seq
             row.tell(correction["content"])
@@ -322,16 +333,16 @@ class Outline:
     def _place(self, row: Row, event: Event) -> Row:
         """Say where the part that begins with this event belongs."""
         carrier = event.get("parentMessageId")
-        owner = _key(event.get("subagentRunId"))
+        owner = key_of_owner(event.get("subagentRunId"))
         if row.kind == TOOL and owner is None and carrier is not None:
             owner = self._owner(MESSAGE, key_of(carrier))
         owner = self._owners[row.kind].get(row.id, owner)
-        row.name = cut(_name(row.kind, event), LONGEST_NAME)
-        row.lane, row.parent = self._lane(owner), _key(carrier) or owner
+        row.name = cut(name_of(row.kind, event), LONGEST_NAME)
+        row.lane, row.parent = self._lane(owner), key_of_owner(carrier) or owner
         return row
 
     def _add(self, kind: str, key: str, name: str, owner: Owner, *, of_input: bool = False) -> Row:
-        owner = _key(owner)
+        owner = key_of_owner(owner)
         row = Row(len(self.rows) + 1, kind, key, name, self._lane(owner), owner)
         row.of_input = of_input
         self._put(row)
@@ -360,23 +371,11 @@ class Outline:
         self._close(row, seq, event, status)
 
 
-def _key(id: Owner) -> Owner:
-    return None if id is None else key_of(id)
+def _begin(row: Row, seq: int, event: Event, size: int) -> None:
+    row.seq0, row.t0 = seq, event.get("timestamp")
+    row.touch(seq, size)
 
 
-def _name(kind: str, event: Event) -> str:
-    if kind == MESSAGE:
-        return str(event.get("name") or event.get("role") or "assistant")
-    return str(event.get("toolCallName") or "") if kind == TOOL else ""
-
-
-_OUTCOMES = {"interrupt": INTERRUPTED, "cancelled": UNFINISHED}
-_PARTS: Mapping[str, tuple[str, str]] = {
-    **dict.fromkeys(TEXT[1:], (MESSAGE, TEXT.key)),
-    **dict.fromkeys(CALL[1:], (TOOL, CALL.key)),
-    **dict.fromkeys((*THOUGHT[1:], SPAN_START, SPAN_END), (REASONING, THOUGHT.key)),
-}
-_OPENS = {SPAN_END: SPAN_START, THOUGHT.end: THOUGHT.start}
 _Rule = Callable[[Outline, int, Event, int], None]
 _RULES: Mapping[str, _Rule] = {
     **dict.fromkeys((TEXT.start, CALL.start, THOUGHT.start, SPAN_START), Outline._start),
@@ -390,6 +389,7 @@ _RULES: Mapping[str, _Rule] = {
     "SUBAGENT_ERROR": Outline._subagent_ended,
     **dict.fromkeys(("ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"), Outline._activity),
     **dict.fromkeys(("STATE_SNAPSHOT", "STATE_DELTA"), Outline._state_changed),
+    "CUSTOM": Outline._recovered,
     "MESSAGES_SNAPSHOT": Outline._snapshot,
     CORRECTION: Outline._correct,
     "RUN_STARTED": Outline._started,

@@ -105,6 +105,11 @@ def key_of(id: str) -> str:
     return f"{id[:200]}…{sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
+def key_of_owner(id: Owner) -> Owner:
+    """The key of a subagent, if there is one."""
+    return None if id is None else key_of(id)
+
+
 def cut(text: str, longest: int) -> str:
     """At most that many characters of a text."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"

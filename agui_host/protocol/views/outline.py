@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agui_host.protocol.fold.outline import ACTIVITY, INTERRUPT, QUEUE, STATE, STEP
+from agui_host.protocol.fold.outline_kinds import ACTIVITY, INTERRUPT, QUEUE, STATE, STEP
 from agui_host.protocol.fold.outline_row import FAILED, LONGEST_NAME, SUCCEEDED
 from agui_host.protocol.views.redaction import MASK, Redaction
 

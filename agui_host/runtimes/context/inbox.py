@@ -6,7 +6,8 @@ order of the agent's own: so readers see where it was read, and the thread has i
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from contextlib import suppress
 from typing import Any
 
 from agui_host.runtimes.context.outbox import Outbox
@@ -38,7 +39,8 @@ class Inbox:
     """The unread messages of one run; only ``poll`` is thread-safe.
 
     The host calls ``deliver`` and ``close``. ``read`` holds the messages that the agent has taken
-    and whose events are not stored yet.
+    and whose events are not stored yet; ``accepted`` those that an agent elsewhere has taken, and
+    whose events are its own to send. Such an agent's runtime calls ``wait`` and ``passed_on``.
     """
 
     __slots__ = (
@@ -46,6 +48,7 @@ class Inbox:
         "_outbox",
         "_unread",
         "_waiters",
+        "accepted",
         "is_hungry",
         "look",
         "position",
@@ -61,6 +64,7 @@ class Inbox:
         self.is_hungry = True
         """Whether the host may have messages that it has not delivered."""
         self.read: list[InboxMessage] = []
+        self.accepted: list[InboxMessage] = []
         self.look: Callable[[], object] | None = None
         """Called when the agent asks for a message and finds none."""
 
@@ -68,13 +72,9 @@ class Inbox:
 
     def poll(self) -> InboxMessage | None:
         """The oldest unread message, or None, at once; also for agents that are plain functions."""
-        try:
-            message = self._unread.popleft()
-        except IndexError:
-            if self.look is not None:
-                self.look()
-            return None
-        self._take(message)
+        message = self._oldest()
+        if message is not None:
+            self._take(message)
         return message
 
     def __aiter__(self) -> AsyncIterator[InboxMessage]:
@@ -82,9 +82,32 @@ class Inbox:
 
     async def __anext__(self) -> InboxMessage:
         await self._outbox.room()
-        while (message := self.poll()) is None:
-            if self._closed:
-                raise StopAsyncIteration
+        message = await self.wait()
+        if message is None:
+            raise StopAsyncIteration
+        self._take(message)
+        return message
+
+    def _oldest(self) -> InboxMessage | None:
+        try:
+            return self._unread.popleft()
+        except IndexError:
+            if self.look is not None:
+                self.look()
+            return None
+
+    def _take(self, message: InboxMessage) -> None:
+        start, content, end = self.passed_on(message)
+        # ``write`` ends a message of yielded text, so the agent's next words are a new one.
+        self._outbox.write(start)
+        self._outbox.put(content)
+        self._outbox.put(end)
+
+    # --- the side of a runtime whose agent is elsewhere
+
+    async def wait(self) -> InboxMessage | None:
+        """Take the oldest unread message out, without its events; None once the run has ended."""
+        while (message := self._oldest()) is None and not self._closed:
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.add(waiter)
             try:
@@ -93,14 +116,16 @@ class Inbox:
                 self._waiters.discard(waiter)
         return message
 
-    def _take(self, message: InboxMessage) -> None:
+    def passed_on(self, message: InboxMessage) -> tuple[dict[str, Any], ...]:
+        """The three events of a message that the agent has read; the runtime sends them."""
         # Listed first: the host looks for it among the events that it stores.
         self.read.append(message)
         name = {"messageId": message.id}
-        # ``write`` ends a message of yielded text, so the agent's next words are a new one.
-        self._outbox.write({"type": "TEXT_MESSAGE_START", **name, "role": "user"})
-        self._outbox.put({"type": "TEXT_MESSAGE_CONTENT", **name, "delta": message.content})
-        self._outbox.put({"type": "TEXT_MESSAGE_END", **name})
+        return (
+            {"type": "TEXT_MESSAGE_START", **name, "role": "user"},
+            {"type": "TEXT_MESSAGE_CONTENT", **name, "delta": message.content},
+            {"type": "TEXT_MESSAGE_END", **name},
+        )
 
     # --- the host's side
 
@@ -117,6 +142,12 @@ class Inbox:
                 self._unread.append(message)
         if self._unread:
             self._wake()
+
+    def withdraw(self, numbers: Collection[int]) -> None:
+        """Take out unread messages whose senders have lost access."""
+        for message in [message for message in self._unread if message.seq in numbers]:
+            with suppress(ValueError):  # The agent's thread has taken it at this moment.
+                self._unread.remove(message)
 
     def close(self) -> None:
         """End the iteration of an agent's task that is left over."""

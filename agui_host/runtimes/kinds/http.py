@@ -8,7 +8,7 @@ One client for each worker process; every hop passes the outbound guard.
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -26,9 +26,12 @@ from agui_host.protocol.sizes import LongEvent
 from agui_host.protocol.strict_json import MAX_VALUES, dumps, has_too_many_values
 from agui_host.runtimes.context.files import inlined
 from agui_host.runtimes.context.run_context import RunContext
+from agui_host.runtimes.kinds import declared
 from agui_host.runtimes.kinds.again import Again
 from agui_host.runtimes.kinds.legacy_input import legacy
 from agui_host.runtimes.kinds.sse import SseParser
+from agui_host.runtimes.kinds.steering import Said, Steering
+from agui_host.runtimes.kinds.steering_http import address_of, origin, say
 from agui_host.security import outbound
 from agui_host.security.addresses import AddressRefused
 
@@ -53,6 +56,7 @@ ATTEMPT = "agui-attempt"
 RESERVED = frozenset(
     {*HEADERS, ATTEMPT, "host", "content-length", "transfer-encoding", "connection"}
 )
+More = Callable[[], Awaitable[list[str] | Said | None]]
 _clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]" = WeakKeyDictionary()
 
 
@@ -91,27 +95,50 @@ class HttpRuntime:
         headers: Mapping[str, str] | None = None,
         timeouts: Timeouts | None = None,
         protocol: str = "auto",
+        steering: str = "",
+        row: "Agent | None" = None,
     ) -> None:
-        """``protocol``: "1.0", "0.x", or "auto": 1.0 first, 0.x for a peer that refuses it."""
+        """``protocol``: "1.0", "0.x", or "auto": 1.0 first, 0.x for a peer that refuses it.
+
+        ``steering``: where it takes messages to a run; the peer's own answer can name it as well.
+        ``row`` keeps the peer's declaration on recovery.
+        """
         self._url = url
         self._headers = dict(headers or {})
         self._timeouts = timeouts or Timeouts()
         self._protocol = protocol
+        self._steering = steering
+        self._row = row
 
     @classmethod
     def of(cls, row: "Agent") -> "HttpRuntime":
         """The runtime of an Agent row: its target is the URL, its headers are sealed."""
         members = row.settings if isinstance(row.settings, dict) else {}
         headers = row.unsealed().get("headers", {})
-        return cls(row.target, headers, Timeouts.of(members), members.get("protocol", "auto"))
+        protocol, steering = members.get("protocol", "auto"), members.get("steering", "")
+        return cls(row.target, headers, Timeouts.of(members), protocol, steering, row)
 
     async def run(self, ctx: RunContext) -> AsyncGenerator[Any, None]:
         """The peer's events up to its terminal one. Raises RunFailed if the peer fails."""
         stream: Stream | None = None
+        steering: Steering | None = None
         ended = False
         try:
-            stream, again = Stream(await self._begin(ctx), self._timeouts), Again(ctx)
-            while not ended and (frames := await stream.more()) is not None:
+            response = await self._begin(ctx)
+            stream, again = Stream(response, self._timeouts), Again(ctx)
+            if self._row is not None:
+                await declared.note(self._row, response)
+            if address := address_of(self._steering, response, ctx, self._url):
+                steering = Steering(ctx, partial(say, partial(self._say, address)))
+            more: More = stream.more
+            if steering is not None:
+                more = partial(steering.beside, stream.more)
+            while not ended and (frames := await more()) is not None:
+                if isinstance(frames, Said):
+                    for note in frames:
+                        for each in again.events(note):
+                            yield each
+                    continue
                 for data in frames:
                     if (event := await _event(data, ctx.team)) is not None:
                         ended = event.get("type") in TERMINAL
@@ -130,10 +157,12 @@ class HttpRuntime:
             )
             raise _failed(error, begun=stream is not None) from None
         finally:
+            if steering is not None:
+                await steering.close()
             if stream is not None:
                 await stream.leave(whole=ended)
 
-    # --- the request
+    # --- the requests
 
     async def _begin(self, ctx: RunContext) -> httpx.Response:
         """An open event stream. Repeats only requests that cannot have started an agent's work."""
@@ -172,7 +201,7 @@ class HttpRuntime:
         url, timeouts = self._url, self._timeouts
         headers = HEADERS | ({ATTEMPT: str(attempt)} if attempt > 1 else {})
         for _ in range(MAX_REDIRECTS + 1):
-            at_home = _origin(url) == _origin(self._url)
+            at_home = origin(url) == origin(self._url)
             request = _client().build_request(
                 "POST",
                 url,
@@ -196,6 +225,13 @@ class HttpRuntime:
             RunErrorCode.UPSTREAM_HTTP,
             f"The remote agent redirects more than {MAX_REDIRECTS} times.",
         )
+
+    async def _say(self, address: str, content: bytes) -> int:
+        """POST a message to the agent, at an address of its own origin. Raises httpx's errors."""
+        seconds = self._timeouts.connect_seconds
+        headers = self._headers | HEADERS | {"accept": "application/json"}
+        response = await _client().post(address, content=content, headers=headers, timeout=seconds)
+        return response.status_code
 
 
 class Stream:
@@ -267,11 +303,6 @@ async def _checked(response: httpx.Response) -> httpx.Response:
         return response
     await response.aclose()
     raise RunFailed(RunErrorCode.UPSTREAM_HTTP, f"The remote agent {problem}.")
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 async def _event(data: str, team: str) -> dict[str, Any] | None:

@@ -52,6 +52,11 @@ class Logs(NamedTuple):
         return cls([run.pk for run in runs], runs[0].team_id, doubtful, head)
 
 
+FOR_HOSTS = [(b"agui-steering", b"messages"), (b"agui-recovery", b"continue")]
+"""Where another run host sends messages to the run, relative to the address of the log, and that
+it can ask for the run again."""
+
+
 def log_of(run_id: UUID) -> sse.Header:
     """The header with the address of an answer's log."""
     return (b"content-location", f"/api/v1/runs/{run_id}/events".encode())
@@ -98,7 +103,7 @@ async def stream_run(
             await db_read(_remind, older, first, position)
         opening = await viewing.make(len(opening), partial(older.opening, opening))
     if headers is None:
-        headers = [log_of(first)]
+        headers = [log_of(first), *FOR_HOSTS]
     with closing(Opening(logs.owner, opening)) as pieces:
         del opening
         await sse.begin(send, headers, wire)

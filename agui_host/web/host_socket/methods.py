@@ -36,10 +36,14 @@ class Opening(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The result of a request, and the subscription that begins after it, if any."""
+    """The result of a request, and the subscription that begins after it, if any.
+
+    ``message`` is the run and the number of a message that was sent.
+    """
 
     result: dict[str, Any]
     opening: Opening | None = None
+    message: tuple[UUID, int] | None = None
 
 
 class Method(NamedTuple):
@@ -99,7 +103,8 @@ async def say(room: Room, params: Params) -> Reply:
     """``run.say {run, id, role, content}``."""
     run_id = read.uuid(params, "run")
     message = {name: value for name, value in params.items() if name != "run"}
-    return Reply({"seq": await db(_say, room, run_id, message)})
+    seq = await db(_say, room, run_id, message)
+    return Reply({"seq": seq}, message=(run_id, seq))
 
 
 def _say(room: Room, run_id: UUID, message: dict[str, Any]) -> int:

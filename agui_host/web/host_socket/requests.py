@@ -160,6 +160,8 @@ class Requests:
             await room.outgoing.answer(frames.answer(call.id, reply.result))
             if reply.opening is not None:
                 room.begin(*reply.opening)
+            if reply.message is not None:
+                room.wait_for(*reply.message)
 
     async def _fail(self, id_: frames.Id, error: HostError) -> None:
         await self._room.outgoing.answer(frames.failure(id_, error))

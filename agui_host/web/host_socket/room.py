@@ -14,6 +14,7 @@ from agui_host.teams.authentication import Principal
 from agui_host.teams.limits import LimitReached
 from agui_host.web.host_socket import frames
 from agui_host.web.host_socket.outgoing import Outgoing
+from agui_host.web.host_socket.receipts import Receipts
 from agui_host.web.host_socket.subscriptions import End, Subscription, ThreadSubscription
 from agui_host.web.host_socket.threads import Threads
 from events import recheck
@@ -34,6 +35,7 @@ class Room:
         self.principal = principal
         self.outgoing = outgoing
         self.threads = Threads(self.standing)
+        self.receipts = Receipts(outgoing, self.standing)
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._every = every
         self._number = 0
@@ -83,6 +85,11 @@ class Room:
         self._once("soon", self._check_soon())
         if isinstance(subscription, ThreadSubscription):
             self._once("threads", self.threads.watch(self._of_threads))
+
+    def wait_for(self, run: UUID, seq: int) -> None:
+        """Notify the client once a message that it has sent is read, or never will be."""
+        self.receipts.add(run, seq)
+        self._once("receipts", self.receipts.watch())
 
     async def end(self, name: str) -> None:
         """End a subscription without an ``end``. Raises NotFound if there never was one."""

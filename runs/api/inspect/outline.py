@@ -1,5 +1,6 @@
 """The outline of a run: one row for each thing in it that has a beginning and an end."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -9,13 +10,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from agui_host.protocol.fold.outline import KINDS
+from agui_host.protocol.fold.outline_kinds import KINDS
 from agui_host.protocol.fold.outline_row import STATUSES
+from agui_host.protocol.strict_json import dumps
 from agui_host.protocol.views.redaction import Redaction
 from agui_host.teams.authentication import principal_of
 from events import outlines
 from events.outlines import Slice
 from runs.access import access, sharing
+from runs.access.inspect import effects
 from runs.access.inspect import outlines as rows
 from runs.api.comments import LinkAuthentication
 from runs.models import Run
@@ -25,7 +28,7 @@ class RowSerializer(serializers.Serializer[Any]):
     """``seq0`` and ``seq1`` are the first and last event, ``t0`` and ``t1`` their milliseconds."""
 
     n = serializers.IntegerField(help_text="The number of the row; the first is 1.")
-    kind = serializers.ChoiceField(KINDS)
+    kind = serializers.ChoiceField([*KINDS, effects.EFFECT])
     id = serializers.CharField(help_text="toolCallId, subagentRunId, messageId, stepName, …")
     parent = serializers.CharField(  # type: ignore[assignment]  # DRF has an attribute of that name
         allow_null=True, help_text="The message, tool call or subagent to which it belongs."
@@ -55,6 +58,10 @@ class OutlineSerializer(serializers.Serializer[Any]):
     rows = RowSerializer(many=True)
     head = serializers.IntegerField()
     cursor = serializers.CharField()
+    effects = RowSerializer(
+        many=True,
+        help_text="The effects of ctx.once, for people who manage agents; their n are negative.",
+    )
 
 
 class RunOutline(APIView):
@@ -74,7 +81,8 @@ class RunOutline(APIView):
         """The messages, tool calls, steps, subagents and so on of a run, in order."""
         principal = principal_of(request)
         run = access.find(principal, run_id)
-        return answer(run, rows.read(principal, run, request.query_params.dict()))
+        part = rows.read(principal, run, request.query_params.dict())
+        return answer(run, part, effects.rows(principal, run))
 
 
 @extend_schema(exclude=True)
@@ -91,8 +99,9 @@ class SharedOutline(APIView):
         return answer(run, rows.read(principal, run, request.query_params.dict(), redaction))
 
 
-def answer(run: Run, part: Slice) -> HttpResponse:
+def answer(run: Run, part: Slice, effects: Sequence[dict[str, Any]] = ()) -> HttpResponse:
     """The rows as they are stored: none is encoded again."""
-    cursor = run.journal.written.at(part.head).name
-    body = f'{{"rows":[{",".join(part.rows)}],"head":{part.head},"cursor":"{cursor}"}}'
+    cursor, more = run.journal.written.at(part.head).name, dumps(list(effects))
+    rows = ",".join(part.rows)
+    body = f'{{"rows":[{rows}],"head":{part.head},"cursor":"{cursor}","effects":{more}}}'
     return HttpResponse(body, content_type="application/json")

@@ -9,20 +9,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.protocol.input.numbers import whole
 from agui_host.teams.api.bodies import Body
 from agui_host.teams.authentication import principal_of
 from runs.access import comments
 from runs.api.comments import PAGES, OldestFirst
+from runs.lifecycle.steering.messages import LONGEST, LONGEST_ID
 from runs.models import RunMessage
-
-LONGEST_ID = 200
-LONGEST = 100_000
 
 
 class RunMessageSerializer(serializers.ModelSerializer[RunMessage]):
     """``seen_seq`` is the event with which the agent read the message, null before.
 
-    ``carried_by`` is the later run whose input has a message that this run never read.
+    ``carried_by`` is the later run whose input has a message that this run never read. A message
+    with ``withdrawn_at`` will not be read: its sender has lost access.
     """
 
     id = serializers.CharField(source="message_id")
@@ -41,6 +41,7 @@ class RunMessageSerializer(serializers.ModelSerializer[RunMessage]):
             "seen_seq",
             "seen_at",
             "carried_by",
+            "withdrawn_at",
         ]
         read_only_fields = fields
 
@@ -72,10 +73,17 @@ class RunMessagesSerializer(serializers.Serializer[Any]):
     previous = serializers.URLField(allow_null=True)
 
 
+def _number(text: str) -> int:
+    if (number := whole(text, 0, 2**31 - 1)) is None:
+        raise ValueError(text)
+    return number
+
+
 class InOrder(OldestFirst):
     """Pages in the order of the messages' numbers."""
 
     ordering = "seq"
+    position = _number
 
 
 class RunMessages(APIView):

@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from agui_host.protocol.encoding import Record
 from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.fold.outline_kinds import RECOVERED
 from agui_host.protocol.intake.fed import FedIntake
 from agui_host.teams.limits import limits_of
 from events import journal
@@ -19,8 +20,6 @@ from runs.lifecycle.lifecycle import Claimed
 from runs.lifecycle.recovery import effects, restoring
 from runs.models import Reason, Recovery, Run, Status
 
-MARKER = "agui_host.recovered"
-"""The name of the CUSTOM event that begins the events of a further attempt."""
 CUT_SHORT = {
     Reason.WORKER_LOST: "This was cut short: the worker that executed the run is gone.",
     Reason.SHUTDOWN: "This was cut short: the worker that executed the run was shut down.",
@@ -80,5 +79,5 @@ def _cut(intake: FedIntake, newest: Recovery, *, is_new: bool) -> tuple[list[Rec
     value: dict[str, Any] = {"attempt": newest.number, "reason": newest.reason}
     if is_new:
         value["codeChanged"] = True
-    marker = {"type": "CUSTOM", "name": MARKER, "value": value}
+    marker = {"type": "CUSTOM", "name": RECOVERED, "value": value}
     return intake.cut(CUT_SHORT[Reason(newest.reason)], marker)

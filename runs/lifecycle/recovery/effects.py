@@ -35,6 +35,11 @@ READ = f"""
 select digest, status, generation, value, {OURS} from runs_effect
  where run_id = %(run)s and key = %(key)s
 """
+READ_BACK = f"""
+update runs_effect set read_by = %(attempt)s
+ where run_id = %(run)s and key = %(key)s and attempt < %(attempt)s
+   and read_by is distinct from %(attempt)s and {OURS}
+"""
 AGAIN = f"""
 update runs_effect
    set status = 'started', generation = %(generation)s, attempt = %(attempt)s,
@@ -96,6 +101,8 @@ class Attempt:
             raise Lost
         stored, status, generation, value, _ = row
         if stored != digest or status == EffectStatus.DONE:
+            if status == EffectStatus.DONE and self.number > 1:
+                _execute(READ_BACK, values)
             return Begun(status, stored, value)
         # One that is ours has just been stored, and the answer was lost.
         ours = status == EffectStatus.STARTED and generation == self.generation
@@ -115,8 +122,7 @@ class Attempt:
 
     def inherit(self, reason: str) -> None:
         """Take over the effects of the run whose question of this ``reason`` the run answers."""
-        with connection.cursor() as cursor:
-            cursor.execute(INHERIT, {**self._values(""), "reason": reason})
+        _execute(INHERIT, {**self._values(""), "reason": reason})
 
     def _values(self, key: str) -> dict[str, Any]:
         return {
@@ -149,6 +155,11 @@ def last_version(run: Run) -> str:
 
 def _of(run: Run) -> Any:
     return Effect.objects.already_found().filter(run=run.pk)
+
+
+def _execute(statement: str, values: dict[str, Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
 
 
 def _row(statement: str, values: dict[str, Any]) -> tuple[Any, ...] | None:

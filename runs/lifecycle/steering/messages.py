@@ -1,7 +1,7 @@
 """Messages that people send to active runs: stored, delivered, read or carried to the next run."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -9,10 +9,12 @@ from django.db import connection, transaction
 from django.db.models import Max, Q
 
 from agui_host.backends import bell
+from agui_host.backends.postgres import clock
 from agui_host.errors import Conflict
 from agui_host.protocol.encoding import Record
 from agui_host.teams.actors import Actor
 from agui_host.teams.limits import LimitReached
+from agui_host.teams.models import Team
 from events.journal import Purged
 from events.writer.lease import Also
 from runs.models import ENDED, Run, RunMessage
@@ -22,12 +24,15 @@ TOPIC = "run.messages"
 MOST_UNREAD = 1000
 """Messages to one run that its agent has not read."""
 BATCH = 500
+LONGEST_ID = 200
+LONGEST = 100_000
 UNREAD = """
 select m.run_id, m.seq, m.message_id, m.content, m.author
   from unnest(%s::uuid[], %s::int4[]) as open(run, position)
  cross join lateral (
     select run_id, seq, message_id, content, author from runs_runmessage
-     where run_id = open.run and seq > open.position and seen_seq is null
+     where run_id = open.run and seq > open.position
+       and seen_seq is null and withdrawn_at is null
      order by seq limit %s) m
  order by m.run_id, m.seq
 """
@@ -78,7 +83,7 @@ def send(run: Run, message_id: str, content: str, sender: Actor) -> int:
             raise Purged
         if current.status in ENDED:
             raise RunEnded
-        if stored.filter(seen_seq=None).count() >= MOST_UNREAD:
+        if stored.filter(seen_seq=None, withdrawn_at=None).count() >= MOST_UNREAD:
             raise LimitReached.of("unread_messages", MOST_UNREAD, after=1)
         seq: int = (stored.aggregate(last=Max("seq"))["last"] or 0) + 1
         RunMessage.objects.create(
@@ -105,12 +110,49 @@ def unread(positions: Mapping[UUID, int]) -> list[Unread]:
         return [Unread(*row) for row in cursor.fetchall()]
 
 
-def note_seen(run_id: UUID, places: Mapping[int, int]) -> Also:
-    """Note for each number the event with which the agent has read the message."""
+def withdraw(team: Team, writers: Collection[str]) -> int:
+    """Withdraw the messages of writers that no agent has read; their number."""
+    rows = RunMessage.objects.for_team(team).filter(writer__in=writers)
+    count = rows.filter(seen_seq=None, carried_by=None, withdrawn_at=None).update(
+        withdrawn_at=clock.now()
+    )
+    if count:
+        transaction.on_commit(_ring)
+    return count
+
+
+def withdrawn(runs: Collection[UUID]) -> list[tuple[UUID, int]]:
+    """The withdrawn messages of these runs, as run and number."""
+    rows = RunMessage.objects.already_found().filter(run__in=runs, withdrawn_at__isnull=False)
+    return list(rows.values_list("run_id", "seq"))
+
+
+def settled(waiting: Mapping[UUID, Collection[int]]) -> list[RunMessage]:
+    """Those of the messages that an agent has read, or that none will read in this run."""
+    rows = RunMessage.objects.already_found().filter(run__in=waiting)
+    is_over = Q(seen_seq__isnull=False) | Q(withdrawn_at__isnull=False) | Q(run__status__in=ENDED)
+    over = rows.filter(is_over, seq__in={seq for seqs in waiting.values() for seq in seqs})
+    return [row for row in over.order_by("run", "seq") if row.seq in waiting[row.run_id]]
+
+
+def seen_topic(run_id: UUID) -> str:
+    """The topic of the bell at which the senders of a run's messages wait."""
+    return f"run.messages.seen.{run_id}"
+
+
+def note_seen(
+    run_id: UUID, places: Mapping[int, int], ring: Callable[[], object] | None = None
+) -> Also:
+    """Note for each number the event with which the agent has read the message.
+
+    ``ring`` is called after the commit.
+    """
 
     def note() -> None:
         with connection.cursor() as cursor:
             cursor.execute(SEEN, [list(places), list(places.values()), run_id])
+        if ring is not None:
+            transaction.on_commit(ring)
 
     return note
 
@@ -122,18 +164,28 @@ def places_of(
 
     ``pending`` are ids and numbers of messages. A message whose id the thread has had already got
     another one on its way into the log: ``id~runId`` (``agui_host/protocol/intake/reused_ids.py``).
+    A remote host that is asked again for its run sends the messages it has read in a snapshot.
     """
     left, places = list(pending), {}
     for seq, record in enumerate(records, first):
-        if record.type != "TEXT_MESSAGE_START":
-            continue
-        event = json.loads(record.payload)
-        for entry in left if event.get("role") == "user" else ():
-            if event["messageId"] == entry[0] or event["messageId"].startswith(f"{entry[0]}~"):
-                places[entry[1]] = seq
-                left.remove(entry)
-                break
+        for name in _users_messages(record) if left else ():
+            for entry in left:
+                if name == entry[0] or name.startswith(f"{entry[0]}~"):
+                    places[entry[1]] = seq
+                    left.remove(entry)
+                    break
     return places
+
+
+def _users_messages(record: Record) -> list[str]:
+    """The ids of the users' messages that an event brings."""
+    if record.type == "TEXT_MESSAGE_START":
+        event = json.loads(record.payload)
+        return [event["messageId"]] if event.get("role") == "user" else []
+    if record.type == "MESSAGES_SNAPSHOT":
+        messages = json.loads(record.payload)["messages"]
+        return [message["id"] for message in messages if message["role"] == "user"]
+    return []
 
 
 def carry(run: Run) -> list[dict[str, Any]]:
@@ -146,6 +198,7 @@ def carry(run: Run) -> list[dict[str, Any]]:
         run__thread=run.thread_id,
         run__status__in=ENDED,
         seen_seq=None,
+        withdrawn_at=None,
     )
     unread_rows = list(rows.exclude(run=run.pk).order_by("run", "seq"))
     if unread_rows:
@@ -157,7 +210,7 @@ def carry(run: Run) -> list[dict[str, Any]]:
 
 def send_again(lost: Run, repeated: Run) -> None:
     """Give a new attempt all messages of the lost one, whose answers leave the thread's history."""
-    rows = list(RunMessage.objects.filter(run=lost).order_by("seq"))
+    rows = list(RunMessage.objects.filter(run=lost, withdrawn_at=None).order_by("seq"))
     copies = [
         RunMessage(
             team_id=row.team_id,
@@ -172,4 +225,6 @@ def send_again(lost: Run, repeated: Run) -> None:
     ]
     if copies:
         RunMessage.objects.bulk_create(copies)
-        RunMessage.objects.filter(run=lost, seen_seq=None).update(carried_by=repeated)
+        RunMessage.objects.filter(run=lost, seen_seq=None, withdrawn_at=None).update(
+            carried_by=repeated
+        )

@@ -12,7 +12,8 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError, connection
 
 from agui_host.protocol.fold.account import CORRECTION, SNAPSHOT, Account
-from agui_host.protocol.fold.outline import ATTEMPT, FEEDS, MESSAGE, QUEUE, STATE, Outline
+from agui_host.protocol.fold.outline import FEEDS, Outline
+from agui_host.protocol.fold.outline_kinds import ATTEMPT, MESSAGE, QUEUE, STATE
 from agui_host.protocol.fold.outline_row import Row
 from agui_host.protocol.part_kinds import TEXT
 from events import outlines

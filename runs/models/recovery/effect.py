@@ -22,7 +22,8 @@ class Effect(TeamOwned):
 
     Host-internal: no reader of the run's log ever gets one (ADR 0015). ``generation`` is that of
     the journal's writer whose attempt has started it; only that attempt can finish it. ``value``
-    is JSON text, ``seq`` the last event that was stored when the effect started.
+    is JSON text, ``seq`` the last event that was stored when the effect started. ``read_by`` is the
+    newest attempt that got the value in place of a call.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -38,6 +39,7 @@ class Effect(TeamOwned):
     )
     generation = models.IntegerField()
     attempt = models.PositiveSmallIntegerField(default=1)
+    read_by = models.PositiveSmallIntegerField(null=True)
     version = models.CharField(max_length=32, blank=True, default="")
     seq = models.IntegerField(default=0)
     value = models.TextField(null=True)  # noqa: DJ001

@@ -8,12 +8,13 @@ be older than the run's claim.
 import asyncio
 import contextvars
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from uuid import UUID
 
 import structlog
 
+from agui_host.backends import bell
 from agui_host.backends.postgres.bridge import db_read
 from agui_host.protocol.encoding import Record
 from agui_host.runtimes.context.inbox import Inbox, InboxMessage
@@ -81,6 +82,10 @@ class Inboxes:
         self._ring = None
 
     async def _fill_once(self) -> None:
+        if waiting := [run_id for run_id, inbox in self._open.items() if inbox.waiting]:
+            for run_id, seq in await db_read(messages.withdrawn, waiting):
+                if (inbox := self._open.get(run_id)) is not None:
+                    inbox.withdraw([seq])
         positions = {
             run_id: inbox.position
             for run_id, inbox in self._open.items()
@@ -93,9 +98,9 @@ class Inboxes:
             message = InboxMessage(row.id, row.content, row.seq, row.author)
             fresh.setdefault(row.run, []).append(message)
         for run_id, unread in fresh.items():
-            if (inbox := self._open.get(run_id)) is not None:
-                inbox.is_hungry = len(unread) == messages.BATCH
-                inbox.deliver(unread)
+            if (filled := self._open.get(run_id)) is not None:
+                filled.is_hungry = len(unread) == messages.BATCH
+                filled.deliver(unread)
 
 
 def noted(
@@ -105,19 +110,35 @@ def noted(
 
     ``first`` is the number of the first record.
     """
-    if ctx is None or not (inbox := ctx.inbox).read:
+    if ctx is None or not ((inbox := ctx.inbox).read or inbox.accepted):
         return []
-    pending = [(message.id, message.seq) for message in inbox.read]
+    pending = [(message.id, message.seq) for message in (*inbox.read, *inbox.accepted)]
     places = messages.places_of(pending, records, first)
     if records and records[-1].type == "RUN_FINISHED":
         # Middleware can leave out the events of a message; its agent has read it nevertheless.
         last = first + len(records) - 1
-        places |= {seq: last for _, seq in pending if seq not in places}
+        places |= {message.seq: last for message in inbox.read if message.seq not in places}
     if not places:
         return []
-    for message in [message for message in inbox.read if message.seq in places]:
-        inbox.read.remove(message)  # in place: a thread of the agent may be adding one
-    return [messages.note_seen(run_id, places)]
+    for stack in (inbox.read, inbox.accepted):
+        for message in [message for message in stack if message.seq in places]:
+            stack.remove(message)  # in place: a thread of the agent may be adding one
+    return [messages.note_seen(run_id, places, _ringing(run_id))]
+
+
+_ringing_tasks: set[asyncio.Task[bool]] = set()
+
+
+def _ringing(run_id: UUID) -> Callable[[], object]:
+    """Tells the senders of messages, without delaying the thread that commits."""
+    loop, topic = asyncio.get_running_loop(), messages.seen_topic(run_id)
+
+    def ring() -> None:
+        task = loop.create_task(bell.ring([(topic, {"type": "topic", "topic": topic})]))
+        _ringing_tasks.add(task)
+        task.add_done_callback(_ringing_tasks.discard)
+
+    return partial(loop.call_soon_threadsafe, ring)
 
 
 @functools.cache

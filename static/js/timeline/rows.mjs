@@ -16,7 +16,7 @@ const QUIET = /_(CONTENT|ARGS|VALUE)$|^(RAW|CUSTOM)$/;
 export class OutlineRows {
   /** `url`: of the host, or `#id` of an element of the page. `goal` is the run's newest event so far; `onChange()` is told when rows came or changed. */
   constructor({ url, goal, onChange }) {
-    Object.assign(this, { url, goal, onChange, rows: [], head: 0, timer: 0, busy: false, problem: "" });
+    Object.assign(this, { url, goal, onChange, rows: [], effects: [], head: 0, timer: 0, busy: false, problem: "" });
     if (goal) this.schedule(0);
   }
 
@@ -25,6 +25,12 @@ export class OutlineRows {
     if (seq <= this.head || QUIET.test(type)) return;
     this.goal = Math.max(this.goal, seq);
     this.schedule(PAUSE);
+  }
+
+  /** With the run's effects, each after the event before it. */
+  get all() {
+    const { rows, effects } = this;
+    return effects.length ? [...rows, ...effects].sort((a, b) => a.seq0 - b.seq0) : rows;
   }
 
   get complete() {
@@ -63,6 +69,7 @@ export class OutlineRows {
       for (const row of part.rows) if (row.n <= MOST) this.rows[row.n - 1] = row;
       // What changes between two answers comes again with the next poll.
       head ??= part.head;
+      this.effects = part.effects;
       const last = part.rows.at(-1);
       full = part.rows.length === LIMIT || length > FULL;
       after = last?.n ?? MOST;

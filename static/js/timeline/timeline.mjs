@@ -63,7 +63,7 @@ export class Timeline {
   }
 
   changed() {
-    this.tree = nest(this.rows);
+    this.tree = nest(this.outline.all);
     if (this.chosen) this.chosen = this.rows[this.chosen.n - 1];
     this.measure();
     // A selection from before its row had come.

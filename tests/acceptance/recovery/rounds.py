@@ -2,13 +2,15 @@
 
 import json
 import random
+import signal
 import subprocess
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from websockets.sync.client import connect
 
@@ -157,6 +159,46 @@ def continued_after(log: list[dict[str, Any]], moment: float) -> tuple[str, floa
         if event["type"] == "CUSTOM" and event["name"] == "agui_host.recovered":
             return event["value"]["reason"], event["timestamp"] / 1000 - moment
     return None
+
+
+class Hurt(NamedTuple):
+    """Why and how soon the runs of a round continued, and how many effects were made again."""
+
+    recoveries: list[tuple[str, float]]
+    repeated: int
+
+
+def hurt(workers: "Pair", folder: Path, seed: int, runs: int, fault: str) -> Hurt:
+    """Play a round whose worker is killed (``kill``), frozen (``stop``) or replaced (``term``).
+
+    Checks each log, each reader's stream and each effect.
+    """
+    workers.revive()
+    of_seed = Round(workers.host, folder, seed, runs, kills=fault == "kill")
+    if fault == "kill":
+        moment, logs = of_seed.wait_for_the_kill(), of_seed.ended()
+        assert continued_after(logs[0], moment), "the fault has fired"
+    else:
+        victim = workers.process(of_seed.wait_for_the_middle())
+        moment = time.time()
+        victim.send_signal(signal.SIGSTOP if fault == "stop" else signal.SIGTERM)
+        try:
+            if fault == "term":
+                wait_for(lambda: victim.poll() is not None, "the worker to leave", 20)
+            logs = of_seed.ended()
+        finally:
+            victim.send_signal(signal.SIGCONT)
+    recoveries = [each for log in logs if (each := continued_after(log, moment))]
+    assert recoveries, "the fault has fired"
+    reason, within = ("shutdown", 0.0) if fault == "term" else ("worker_lost", KNOWN_AFTER)
+    assert {why for why, _ in recoveries} == {reason}
+    assert max(seconds for _, seconds in recoveries) < within + WITHIN
+    repeated = of_seed.check_effects(most_repeated=0 if fault == "term" else 1)
+    if fault == "stop":  # What the worker still does when it wakes up does not count.
+        wait_for(lambda: victim.poll() is not None, "the pruned worker to leave", 60)
+        for run, log in zip(of_seed.ids, logs, strict=True):
+            assert [frame["event"] for frame in workers.host.events(run)] == log
+    return Hurt(recoveries, sum(repeated.values()))
 
 
 class Pair:

@@ -182,7 +182,7 @@ def test_who_owes_work_waits_before_a_history_is_read(cast: Cast) -> None:
 def test_a_thread_of_any_dialect_is_one_and_a_busy_one_is_not_changed(cast: Cast) -> None:
     start(cast.alice, threadId="t", messages=[{"role": "user", "content": "Hi."}])
     assert call(cast, "GET", "/t/items")["data"] == []  # what has not ended is no history yet
-    assert call(cast, "POST", "/t/items", 409, items=[ADA])["error"]["code"] == "thread_busy"
+    assert call(cast, "POST", "/t/items", 409, items=[SAID])["error"]["code"] == "thread_busy"
     for actor, status in ((cast.charlie, 404), (cast.vera, 403)):
         refusal = ask_now("POST", "/v1/conversations/t/items", actor.headers, json={"items": [ADA]})
         assert refusal.status == status

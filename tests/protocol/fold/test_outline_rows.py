@@ -122,3 +122,23 @@ def test_a_wait_in_the_queue_lasts_until_the_run_starts() -> None:
 def test_another_format_is_refused() -> None:
     with pytest.raises(ValueError, match="format"):
         Outline.load({"format": 0}, [])
+
+
+def test_each_attempt_is_a_row() -> None:
+    recovered = {"type": "CUSTOM", "name": "agui_host.recovered"}
+    value = {"attempt": 2, "reason": "worker_lost"}
+    events: list[Event] = [
+        {"type": "CUSTOM", "name": "else", "value": value},
+        {**recovered, "value": value, "timestamp": 7},
+        {**recovered, "value": {**value, "attempt": 3}, "timestamp": 9},
+        {**recovered, "value": "nonsense"},
+        {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"},
+    ]
+    rows = [row for row in rows_of(outlined(run(*events))) if row["kind"] == "attempt"]
+    assert [(row["name"], row["seq0"], row["seq1"], row["status"]) for row in rows] == [
+        ("", 1, 3, "unfinished"),
+        ("attempt 2", 3, 4, "unfinished"),
+        ("attempt 3", 4, 6, "succeeded"),
+    ]
+    assert (rows[1]["t0"], rows[1]["t1"], rows[1]["gist"]) == (7, 9, "worker_lost")
+    assert rows_of(resumed(outlined(run(*events)))) == rows_of(outlined(run(*events)))

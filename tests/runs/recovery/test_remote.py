@@ -180,3 +180,47 @@ async def test_the_api_accepts_it(cast: Cast) -> None:
     assert (answer.status, answer.json["recovery"]) == (201, "continue")
     row = await db(Agent.objects.get, slug="far", team=cast.team)
     assert row.continues
+
+
+@pytest.mark.parametrize(
+    ("declared", "continues"), [("end", False), ("CONTINUE", True), ("?", True)]
+)
+async def test_its_own_declaration(
+    cast: Cast, writer: JournalWriter, declared: str, continues: bool
+) -> None:
+    begun = asyncio.Event()
+
+    async def remote(call: Call) -> None:
+        head = f"\r\nAGUI-Recovery: {declared}\r\n".encode()
+        await call.raw(STREAM.replace(b"\r\n", head, 1))
+        await call.events(STARTED)
+        begun.set()
+        await call.gone()
+
+    def prepare(url: str) -> Run:
+        agent = Agent.objects.create(
+            team=cast.team, slug="far", name="Far", kind="http", target=url, recovery="continue"
+        )
+        return start(cast.alice, agent)
+
+    async with peer(remote) as far:
+        run = await db(prepare, far.url)
+        workers = Workers(run, writer)
+        await workers.take()
+        await asyncio.wait_for(begun.wait(), 20)
+
+        def row() -> Agent:
+            return Agent.objects.get(team=cast.team, slug="far")
+
+        async with asyncio.timeout(20):
+            while declared != "?" and not (await db(row)).declared_recovery:
+                await asyncio.sleep(0.01)
+        assert (await db(row)).continues is continues
+        assert await db(lose, run)
+        assert (await db(Run.objects.get, pk=run.pk)).status == (
+            "running" if continues else "failed"
+        )
+        assert workers.task
+        workers.task.cancel()
+        await asyncio.wait({workers.task}, timeout=20)
+        await http.close()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -80,6 +81,22 @@ class TestTheRequest:
             "Shorter, please.", None, None,
         )  # fmt: skip
         assert row["author"] == f"key:{cast.alice.key_prefix}"
+
+    def test_the_list_has_pages(self, cast: Cast) -> None:
+        run = start(cast.alice)
+        for number in range(5):
+            post(run, cast.alice, f"m{number}")
+        address: str | None = f"{url(run)}?limit=2"
+        pages = []
+        while address:
+            page = ask_now("GET", address, cast.alice.headers).json
+            pages.append([row["seq"] for row in page["messages"]])
+            address = page["next"] and page["next"].partition("localhost")[2]
+        assert pages == [[1, 2], [3, 4], [5]]
+        for place in ("x", str(2**31), "-1", str(run.pk)):
+            cursor = b64encode(f"p={place}".encode()).decode()
+            answer = ask_now("GET", f"{url(run)}?cursor={cursor}", cast.alice.headers)
+            refused(answer, 400, "bad_cursor")
 
     def test_rights_are_those_of_a_start(self, cast: Cast) -> None:
         run = start(cast.alice)

@@ -16,7 +16,12 @@ PLACEHOLDER = re.compile(r"\{(text|session_id|thread_id|run_id)\}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ALWAYS = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
 OUTPUTS = ("auto", "text", "claude", "codex")
-CHOICES = {"stdin": ("input", "text", "none"), "output": OUTPUTS, "directory": ("run", "thread")}
+CHOICES = {
+    "stdin": ("input", "text", "none"),
+    "output": OUTPUTS,
+    "directory": ("run", "thread"),
+    "steering": ("none", "json", "claude"),
+}
 MOST = 2**53
 MAX_ARGUMENT = 128 * 1024 - 1
 """The longest argument that Linux accepts."""
@@ -83,6 +88,7 @@ class Command:
     directory: str = "run"
     step_marker: str = ""
     continue_text: str = "Continue from where you left off."
+    steering: str = "none"
     unconfined: bool = False
     limits: Limits = field(default_factory=Limits)
 

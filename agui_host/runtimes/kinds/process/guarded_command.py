@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from agui_host.runtimes.kinds.process.open_input import OpenInput
+
 GUARD = Path(__file__).with_name("guard.py")
 CHUNK = 64 * 1024
 AHEAD = 4
@@ -33,6 +35,7 @@ class GuardedCommand:
         self._open = {"out", "err", "end"}
         self._tasks: list[asyncio.Task[None]] = []
         self._pipes: list[asyncio.BaseTransport] = []
+        self.input: OpenInput | None = None
 
     _control: socket.socket
     _writer: asyncio.StreamWriter  # kept, because a garbage-collected one closes its socket
@@ -46,10 +49,10 @@ class GuardedCommand:
         *,
         env: Mapping[str, str],
         cwd: Path,
-        stdin: bytes,
+        stdin: bytes | None,
         limits: Mapping[str, Any],
     ) -> "GuardedCommand":
-        """Start ``command``; ``limits`` are the guard's.
+        """Start ``command``; ``limits`` are the guard's. Without ``stdin``, ``input`` is open.
 
         If the command cannot be started, it is in the report; OSError means that the guard cannot.
         """
@@ -57,20 +60,23 @@ class GuardedCommand:
         out, theirs_out = os.pipe()
         err, theirs_err = os.pipe()
         child._control, theirs = socket.socketpair()
+        theirs_in = _file_of(stdin) if stdin is not None else child._open_input()
         try:
             # Everything that waits comes first: nothing can come between the fork and its cleanup.
             await child._connect("out", out)
             await child._connect("err", err)
             reader, child._writer = await asyncio.open_connection(sock=child._control)
             child._pipes.append(child._writer.transport)
-            child._guard = _spawn(command, env, cwd, stdin, limits, theirs, theirs_out, theirs_err)
+            child._guard = _spawn(
+                command, env, cwd, limits, theirs, (theirs_in, theirs_out, theirs_err)
+            )  # fmt: skip
         except BaseException:
             child._close()
             raise
         finally:
             theirs.close()
-            os.close(theirs_out)
-            os.close(theirs_err)
+            for end in (theirs_in, theirs_out, theirs_err):
+                os.close(end)
         child._listening = asyncio.create_task(child._listen(reader))
         return child
 
@@ -123,6 +129,13 @@ class GuardedCommand:
             task.cancel()
         for pipe in self._pipes:
             pipe.close()
+        if self.input is not None:
+            self.input.close()
+
+    def _open_input(self) -> int:
+        theirs, ours = os.pipe()
+        self.input = OpenInput(ours)
+        return theirs
 
     async def _connect(self, name: str, end: int) -> None:
         reader = asyncio.StreamReader(CHUNK)
@@ -144,15 +157,21 @@ class GuardedCommand:
         self._tasks.append(asyncio.create_task(self._queue.put(("end", b""))))
 
 
+def _file_of(stdin: bytes) -> int:
+    # A file rather than a pipe: no task has to feed a command that does not read.
+    with tempfile.TemporaryFile() as file:
+        file.write(stdin)
+        file.seek(0)
+        return os.dup(file.fileno())
+
+
 def _spawn(
     command: Sequence[str],
     env: Mapping[str, str],
     cwd: Path,
-    stdin: bytes,
     limits: Mapping[str, Any],
     control: socket.socket,
-    out: int,
-    err: int,
+    standard: tuple[int, int, int],
 ) -> "subprocess.Popen[bytes]":
     guard = [
         sys.executable,
@@ -162,17 +181,13 @@ def _spawn(
         str(control.fileno()),
         json.dumps(dict(limits)),
     ]
-    # A file rather than a pipe: no task has to feed a command that does not read.
-    with tempfile.TemporaryFile() as input_file:
-        input_file.write(stdin)
-        input_file.seek(0)
-        return subprocess.Popen(  # noqa: S603  (an operator's command line)
-            [*guard, *command],
-            stdin=input_file,
-            stdout=out,
-            stderr=err,
-            env=dict(env),
-            cwd=cwd,
-            start_new_session=True,
-            pass_fds=(control.fileno(),),
-        )
+    return subprocess.Popen(  # noqa: S603  (an operator's command line)
+        [*guard, *command],
+        stdin=standard[0],
+        stdout=standard[1],
+        stderr=standard[2],
+        env=dict(env),
+        cwd=cwd,
+        start_new_session=True,
+        pass_fds=(control.fileno(),),
+    )

@@ -7,7 +7,8 @@ import re
 import shutil
 import signal
 import uuid
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,15 @@ from agui_host.runtimes.kinds.process.confine import Means
 from agui_host.runtimes.kinds.process.guarded_command import GuardedCommand
 from agui_host.runtimes.kinds.process.lines import Lines
 from agui_host.runtimes.kinds.process.place import Place
+from agui_host.runtimes.kinds.process.steering import steering_of
+from agui_host.runtimes.kinds.steering import Said, Steering
 
 if TYPE_CHECKING:
     from agui_host.runtimes.models import Agent
 
 MAX_REASON = 200
 MAX_NOTE = 8 * 1024  # bytes of stderr that wait for their newline
+Read = Callable[[], Awaitable[tuple[str, bytes] | Said | None]]
 CONTROL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f]+")
 
 
@@ -62,6 +66,7 @@ class ProcessRuntime:
             place = Place.of_run(data)
         keep = settings.AGUI_PROCESS_KEEP or not place.passing
         child: GuardedCommand | None = None
+        steering: Steering | None = None
         try:
             cwd, words, bounds = await asyncio.to_thread(_confinement, command, place, data, below)
             session, again = Session(command, place, ctx), Again(ctx)
@@ -74,18 +79,31 @@ class ProcessRuntime:
                 [*words, *argv],
                 env=env,
                 cwd=cwd,
-                stdin=await session.stdin(),
+                stdin=await session.stdin() if command.steering == "none" else None,
                 limits=command.limits.for_guard()
                 | bounds
                 | ({} if keep else {"remove": str(place.root)}),
             )
-            while session.lines.terminal is None and (piece := await child.read()) is not None:
+            read: Read = child.read
+            if child.input is not None:
+                steering = steering_of(ctx, command, child.input, await session.stdin())
+                read = partial(steering.beside, child.read)
+            while session.lines.terminal is None and (piece := await read()) is not None:
+                if isinstance(piece, Said):
+                    for event in piece:
+                        for each in again.events(event) if session.begins_again else (event,):
+                            yield each
+                    continue
                 async for event in session.events(*piece):
                     for each in again.events(event) if session.begins_again else (event,):
                         yield each
+                session.end_input(child)
             if session.lines.terminal is not None:
+                session.end_input(child)
                 await child.finish(command.limits.grace_seconds)
         finally:
+            if steering is not None:
+                await steering.close()
             if child is not None:
                 await child.stop()
             if not keep:  # The guard has done it, unless it was killed.
@@ -139,6 +157,13 @@ class Session:
                 text = self.command.continue_text if self._proceeds else self.ctx.text
                 return text.encode(errors="replace")
         return b""
+
+    def end_input(self, child: GuardedCommand) -> None:
+        """Let a command end whose session is over, or which has ended its run."""
+        dialect = self.lines.dialect
+        is_over = self.lines.terminal is not None or (dialect is not None and dialect.over)
+        if is_over and child.input is not None:
+            child.input.end()
 
     # --- the output
 

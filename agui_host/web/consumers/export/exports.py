@@ -23,7 +23,7 @@ from agui_host.web.consumers.opening import opened
 from agui_host.web.consumers.stream import send_file
 from agui_host.web.scope import Send
 from runs.access import access, cursors, sight
-from runs.access.inspect import archives
+from runs.access.inspect import archives, effects
 from runs.models import Run
 
 Pieces = AsyncIterator[bytes]
@@ -51,6 +51,11 @@ async def _archive(principal: Principal, run: Run) -> Pieces:
     return archive(run, await db_read(archives.opening, principal, run))
 
 
+async def _trace(principal: Principal, run: Run) -> Pieces:
+    own = await db_read(effects.rows, principal, run)
+    return trace(run, await alone_of(principal, run), own)
+
+
 class Format(NamedTuple):
     """How a file is called, its media type, and its pieces; ``make`` refuses before the first."""
 
@@ -71,7 +76,7 @@ FORMATS: Mapping[str, Format] = {
     "messages": Format(
         "messages.json", "application/json", _of(messages), ends_anywhere=True, folds=True
     ),
-    "trace": Format("trace.json", "application/json", _of(trace)),
+    "trace": Format("trace.json", "application/json", _trace),
     "html": Format("html", "text/html; charset=utf-8", _of(page)),
     "archive": Format("archive.ndjson", NDJSON, _archive),
 }

@@ -1,4 +1,4 @@
-"""The agent of a remote host: it counts aloud, and leaves a line in a file when it begins."""
+"""Agents of a remote host: one counts aloud and leaves a line when it begins, one listens."""
 
 import asyncio
 from pathlib import Path
@@ -19,3 +19,8 @@ async def far_words(ctx: RunContext) -> None:
             for number in range(half * WORDS // 2, (half + 1) * WORDS // 2):
                 message.write(f"{number} ")
                 await asyncio.sleep(0.1)
+
+
+@agent("far-listener")
+async def far_listener(ctx: RunContext) -> str:
+    return f"Heard: {(await anext(aiter(ctx.inbox))).content}"

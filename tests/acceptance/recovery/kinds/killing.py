@@ -1,7 +1,8 @@
-"""Runs of agents of each kind whose worker is killed at a seeded event, and what must be true."""
+"""Runs of agents of each kind whose worker is hurt at a seeded event, and what must be true."""
 
 import json
 import random
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -53,12 +54,13 @@ def two_hosts() -> Iterator[Host]:
                     "unconfined": True,
                 }  # fmt: skip
                 host.python(TOOL.format(slug=slug, settings=settings))
-            remote = {
-                "slug": "far-words", "url": f"{far.url}/agui/agent/far-words/run",
-                "headers": far.headers, "recovery": "continue",
-            }  # fmt: skip
-            with host.client() as client:
-                assert client.post("/api/v1/agents", json=remote).status_code == 201
+            for slug in ("far-words", "far-listener"):
+                remote = {
+                    "slug": slug, "url": f"{far.url}/agui/agent/{slug}/run",
+                    "headers": far.headers, "recovery": "continue",
+                }  # fmt: skip
+                with host.client() as client:
+                    assert client.post("/api/v1/agents", json=remote).status_code == 201
             yield host
         finally:
             for each in (host, far):
@@ -66,8 +68,15 @@ def two_hosts() -> Iterator[Host]:
                 each.stop()
 
 
-def check(host: Host, kind: str, seed: int, folder: Path) -> bool:
-    """Play a run of the kind, kill its worker; whether the kill came before the run's end."""
+FAULTS = {
+    **dict.fromkeys(("langgraph", "pydantic-ai", "http"), ("kill", "term", "stop")),
+    # The command of a frozen worker plays its recording to the end, so nothing is left to resume.
+    **dict.fromkeys(("claude", "codex"), ("kill", "term")),
+}
+
+
+def check(host: Host, kind: str, seed: int, folder: Path, fault: str = "kill") -> bool:
+    """Play a run of the kind, hurt its worker; whether that came before the run's end."""
     folder.mkdir(parents=True, exist_ok=True)
     point = random.Random(f"{kind} {seed}").randint(2, EVENTS[kind])
     props = {"folder": str(folder), "pause": 0.1}
@@ -76,24 +85,43 @@ def check(host: Host, kind: str, seed: int, folder: Path) -> bool:
     run = host.begin(slug, messages=words, forwardedProps=props)["id"]
     readers = [Stream(host, run), Socket(host, run)]
     wait_for(lambda: len(readers[0].events) >= point, f"event {point} of {kind}", 30)
-    assert host.worker.process
-    host.worker.process.kill()
-    host.worker.stop()
+    with hurt_worker(host, fault):
+        done = host.wait_status(run, "succeeded", "failed", "cancelled", "interrupted")
+        log = [frame["event"] for frame in host.events(run)]
+        assert done["status"] == "succeeded", (kind, point, log[-1])
+        assert done["run_id"] == log[0]["runId"] == log[-1]["runId"]
+        types = Counter(event["type"] for event in log)
+        assert types["RUN_STARTED"] == types["RUN_FINISHED"] == 1
+        for reader in readers:
+            reader.join(30)
+            assert reader.seqs == list(range(1, len(log) + 1)), "gap-free, nothing twice"
+            assert reader.events == log
+        _check_text(kind, log, folder)
+    assert [frame["event"] for frame in host.events(run)] == log
+    values = [e["value"] for e in log if e.get("name") == "agui_host.recovered"]
+    assert [value["attempt"] for value in values] in ([], [2])
+    reason = "shutdown" if fault == "term" else "worker_lost"
+    assert {value["reason"] for value in values} <= {reason}
+    return bool(values)
+
+
+@contextmanager
+def hurt_worker(host: Host, fault: str) -> Iterator[None]:
+    """Kill, replace or freeze the only worker; another one is there. A frozen one wakes up."""
+    victim = host.worker.process
+    assert victim
+    names = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "stop": signal.SIGSTOP}
+    victim.send_signal(names[fault])
+    if fault != "stop":
+        victim.wait(20)
+        host.worker.stop()
     host.spawn(host.worker)
-    done = host.wait_status(run, "succeeded", "failed", "cancelled", "interrupted")
-    log = [frame["event"] for frame in host.events(run)]
-    assert done["status"] == "succeeded", (kind, point, log[-1])
-    assert done["run_id"] == log[0]["runId"] == log[-1]["runId"]
-    types = Counter(event["type"] for event in log)
-    assert types["RUN_STARTED"] == types["RUN_FINISHED"] == 1
-    for reader in readers:
-        reader.join(30)
-        assert reader.seqs == list(range(1, len(log) + 1)), "gap-free, nothing twice"
-        assert reader.events == log
-    _check_text(kind, log, folder)
-    attempts = [e["value"]["attempt"] for e in log if e.get("name") == "agui_host.recovered"]
-    assert attempts in ([], [2])
-    return bool(attempts)
+    try:
+        yield
+    finally:
+        if fault == "stop":
+            victim.send_signal(signal.SIGCONT)
+            wait_for(lambda: victim.poll() is not None, "the pruned worker to leave", 60)
 
 
 def _check_text(kind: str, log: list[dict[str, Any]], folder: Path) -> None:

@@ -1,6 +1,6 @@
-"""The worker of a run is killed (``kill -9``) while an agent of each kind works for it.
+"""A worker is killed, frozen or replaced while an agent of each kind works for a run.
 
-``tests/soak/test_recovery_kinds.py`` does it fifty times for each kind.
+``tests/soak/recovery/test_recovery_kinds.py`` does it fifty times for each kind.
 """
 
 from collections.abc import Iterator
@@ -23,6 +23,36 @@ def host() -> Iterator[Host]:
         yield first
 
 
-@pytest.mark.parametrize("kind", ["langgraph", "http", "codex"])
-def test_killed(host: Host, tmp_path: Path, kind: str) -> None:
-    assert check(host, kind, 1, tmp_path), "the fault has fired"
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [
+        ("langgraph", "kill"),
+        ("http", "kill"),
+        ("codex", "kill"),
+        ("pydantic-ai", "term"),
+        ("langgraph", "stop"),
+        ("http", "term"),
+        ("claude", "term"),
+    ],
+)
+def test_hurt(host: Host, tmp_path: Path, kind: str, fault: str) -> None:
+    assert check(host, kind, 1, tmp_path, fault), "the fault has fired"
+
+
+def test_a_message_reaches_the_agent_of_another_host(host: Host) -> None:
+    """No setting names the address: the other host declares it."""
+    run = host.begin("far-listener")["id"]
+    message = {"id": "m-1", "role": "user", "content": "faster"}
+    with host.client() as client:
+        url = f"/api/v1/runs/{run}/messages"
+        assert client.post(url, json=message).json() == {"seq": 1}
+        host.wait_status(run, "succeeded")
+        (row,) = client.get(url).json()["messages"]
+    log = [frame["event"] for frame in host.events(run)]
+    event = log[row["seen_seq"] - 1]
+    assert (event["type"], event["messageId"], event["role"]) == (
+        "TEXT_MESSAGE_START",
+        "m-1",
+        "user",
+    )
+    assert [event["delta"] for event in log if "delta" in event] == ["faster", "Heard: faster"]

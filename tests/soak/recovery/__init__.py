@@ -1,0 +1,1 @@
+"""Workers that are killed, frozen and replaced, for long."""

@@ -1,0 +1,57 @@
+"""Runs of twenty effects whose workers are killed, frozen and replaced at a thousand points:
+SOAK_POINTS.
+
+As ``tests/acceptance/recovery/test_continuing.py``, with a seed for each round.
+"""
+
+import os
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from benchmarks.report import keep
+from tests.acceptance.recovery.rounds import KNOWN_AFTER, WITHIN, hurt, pair
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
+POINTS = int(os.environ.get("SOAK_POINTS", "1000"))
+SECONDS = float(os.environ.get("SOAK_SECONDS", "inf"))
+SEED = int(os.environ.get("SOAK_SEED", "100"))
+FAULTS = ("kill", "kill", "term", "stop")
+RUNS = {"kill": 20, "term": 8, "stop": 8}
+"""At once; a deploy has to meet one in its middle, so they must begin within a second or two."""
+
+
+def test_hurt_at_a_thousand_points(tmp_path: Path) -> None:
+    points: Counter[str] = Counter()
+    rounds: Counter[str] = Counter()
+    slowest: dict[str, float] = {}
+    repeated, began = 0, time.monotonic()
+    with pair() as workers:
+        while points.total() < POINTS and time.monotonic() - began < SECONDS:
+            number = rounds.total()
+            fault = FAULTS[number % len(FAULTS)]
+            result = hurt(workers, tmp_path / str(number), SEED + number, RUNS[fault], fault)
+            points[fault] += len(result.recoveries)
+            rounds[fault] += 1
+            repeated += result.repeated
+            moments = [seconds for _, seconds in result.recoveries]
+            slowest[fault] = max(slowest.get(fault, 0.0), *moments, 0.0)
+            print(f"{points.total()} points in {number + 1} faults", flush=True)
+    limits = {"kill": KNOWN_AFTER + WITHIN, "stop": KNOWN_AFTER + WITHIN, "term": WITHIN}
+    keep(
+        "continuing-kills",
+        [
+            f"runs of twenty effects, up to {max(RUNS.values())} at once, two workers, seeds from"
+            f" {SEED}",
+            *(
+                f"{fault:<5} {rounds[fault]:>4} faults, {points[fault]:>5} points, slowest"
+                f" continuation after {slowest[fault]:.1f} s (bound {limits[fault]:g} s)"
+                for fault in rounds
+            ),
+            f"{points.total()} points: same run id, one terminal event, gap-free for SSE and the"
+            " socket, each finished effect made once",
+            f"{repeated} unverified effects were made again",
+        ],
+    )
