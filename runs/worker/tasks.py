@@ -85,7 +85,7 @@ async def store_outline(context: JobContext, journal_id: str) -> None:
 
 
 def failures_of(task: str) -> Counter:
-    """The counter of a task's failures. A worker makes it when it starts, so that it begins at 0."""
+    """The counter of a task's failures. Workers make it at their start, so it begins at 0."""
     return metrics.chore_failures.labels(task.rpartition(".")[2])
 
 
