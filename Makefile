@@ -37,7 +37,7 @@ export PIP_ROOT_USER_ACTION := ignore
 test test-quick test-postgres-15: export PYTHONDONTWRITEBYTECODE :=
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run client test test-quick test-postgres-15 soak histories judges format check site release bench bench-quick bench-peers bench-durable audit lock counts vendor picture screenshot screenshots times
+.PHONY: help run client test test-quick test-postgres-15 soak histories judges format check site release bench bench-quick bench-peers bench-durable audit lock counts vendor manifest picture screenshot screenshots times
 
 help:
 	@echo "make run          start everything on http://127.0.0.1:8000 (PORT=…, ARGS=--reload)"
@@ -62,6 +62,7 @@ help:
 	@echo "make lock         resolve the pinned requirements again (needs uv)"
 	@echo "make vendor       other people's JavaScript copied into static/vendor, as its lock file pins it"
 	@echo "make counts       files, lines, docstrings and duplicates by room"
+	@echo "make manifest     deploy/kubernetes, made of the Helm chart again"
 	@echo "make picture      the picture of imports in docs/architecture.md, drawn again"
 	@echo "make screenshots  every page with nasty data, on a phone and a desk, light and dark"
 	@echo "make screenshot   the picture in the README, taken again (needs Chromium)"
@@ -175,6 +176,9 @@ client:
 vendor: .venv/dev.stamp
 	npm --prefix requirements/vendor ci --no-audit --no-fund --loglevel=error
 	$(BIN)/python -m tests.dashboard.js.vendored requirements/vendor
+
+manifest: .venv/dev.stamp
+	$(BIN)/python -m tests.deploy.chart
 
 picture: .venv/dev.stamp
 	$(BIN)/python -m tests.picture

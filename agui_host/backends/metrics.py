@@ -23,6 +23,8 @@ from prometheus_client import (
 )
 from prometheus_client.process_collector import ProcessCollector
 
+from agui_host.protocol.errors import RunErrorCode
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 LOOK_EVERY = 0.5
 MOST_AGENTS = 200
@@ -77,12 +79,17 @@ slots = _gauge("worker_slots", "Runs that this worker executes at most.")
 unsealed = _counter("unsealed_bytes", "Bytes of old logs unpacked from the file store.")
 work = _counter("team_work", "Units of work done for a team or a link's address.", "team", "kind")
 runs_ended = _counter("runs_ended", "Runs that ended.", "outcome", "code", "agent")
+# Without labels, so that it begins at 0: Prometheus sees no increase in a series that begins at 1.
+lost_runs = _counter("lost_runs", "Runs that ended because their worker was lost.")
 run_seconds = _histogram("run_seconds", "From a run's claim to its end.", LONG)
 queue_seconds = _histogram("queue_seconds", "From a run's start request to its claim.", LONG)
 http_requests = _counter("http_requests", "HTTP answers that began.", "route", "status")
 webhook_deliveries = _counter(
     "webhook_deliveries", "Tries of webhooks: delivered, retried or failed for good.", "state"
 )
+for _state in ("delivered", "retried", "failed"):
+    webhook_deliveries.labels(_state)
+chore_failures = _counter("chore_failures", "Periodic tasks that failed.", "chore")
 build_info = _gauge("build_info", "Always 1; the labels name the code.", "version", "commit")
 loop_lag = _histogram("loop_lag_seconds", "How much later than asked the event loop continued.")
 
@@ -115,6 +122,8 @@ def count_end(outcome: str, code: str, agent: str | None, waited: float, ran: fl
     else:
         _agents.add(agent)
     runs_ended.labels(outcome, code, agent).inc()
+    if code == RunErrorCode.WORKER_LOST:
+        lost_runs.inc()
     if ran is not None:
         run_seconds.observe(max(0.0, ran))
         queue_seconds.observe(max(0.0, waited))

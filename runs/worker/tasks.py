@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import time
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -10,7 +11,11 @@ from django.conf import settings
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.job_context import AbortReason
+from procrastinate.middleware import SyncCallNext
+from procrastinate.worker import Worker
+from prometheus_client import Counter
 
+from agui_host.backends import metrics
 from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.bridge import db, db_read
 from agui_host.backends.postgres.deadlines import LONGEST, allowing
@@ -78,6 +83,20 @@ async def store_outline(context: JobContext, journal_id: str) -> None:
             return
         await asyncio.sleep(OUTLINE_REST * (time.monotonic() - began))
         began = time.monotonic()
+
+
+def failures_of(task: str) -> Counter:
+    """The counter of a task's failures. Workers make it at their start, so it begins at 0."""
+    return metrics.chore_failures.labels(task.rpartition(".")[2])
+
+
+def count_failures(call_next: SyncCallNext, context: JobContext, worker: Worker) -> Any:
+    """Count a periodic task that fails."""
+    try:
+        return call_next()
+    except Exception:
+        failures_of(context.job.task_name).inc()
+        raise
 
 
 @app.periodic(cron="* * * * *")

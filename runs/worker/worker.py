@@ -86,6 +86,8 @@ def _worker(
         return watchdog.draining
 
     logging.getLogger("procrastinate").addFilter(_is_news)
+    for name, _ in app.periodic_registry.periodic_tasks:
+        tasks.failures_of(name)
     return PatientWorker(
         app,
         registered=watchdog.registered,
@@ -100,7 +102,7 @@ def _worker(
         # The reaper prunes. At its start a worker cannot tell a dead one from an outage's victims.
         stalled_worker_timeout=A_DAY,
         # The threads of periodic tasks would each keep a connection, even a dead one.
-        task_middleware=[close_db_connections],
+        task_middleware=[close_db_connections, tasks.count_failures],
     )
 
 

@@ -5,6 +5,7 @@ import json
 import re
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -16,9 +17,11 @@ from pytest_django import Settings
 
 from agui_host.backends import metrics
 from agui_host.backends.postgres.bridge import db
+from agui_host.backends.stream_limit import seats
 from events.models import SealedObject
 from runs.lifecycle.usage import rollup
 from runs.models import Run, TeamUsage
+from runs.worker import tasks
 from tests.asgi import ask
 from tests.cast import Cast, bell, cast, register, start
 from tests.runs.asking import end
@@ -78,6 +81,32 @@ async def test_a_start_is_counted_and_waits_in_its_queue(cast: Cast) -> None:
     assert after["agui_queued_runs", cast.team.slug] == 2
     assert after["agui_oldest_queued_seconds", cast.team.slug] >= 0
     assert after["agui_pool_size", ""] >= 1
+    # The second thread's run waits for a worker as well; neither queue is another one.
+    assert 0 <= after["agui_queue_age_seconds", ""] < 60
+
+
+@pytest.mark.usefixtures("_key")
+async def test_the_streams_of_a_team_and_their_limit(cast: Cast) -> None:
+    async with seats().taken(cast.team.pk, 20), seats().taken("link:x", 5):
+        scraped = await scrape()
+    assert scraped["agui_streams", cast.team.slug] == 1
+    assert scraped["agui_streams_limit", cast.team.slug] == 20
+    assert scraped.get(("agui_streams", "")) is None, "links have no team's limit"
+
+
+def test_a_periodic_task_that_fails_is_counted_from_zero() -> None:
+    failures = tasks.failures_of("runs.tasks.store_words")
+    before = failures._value.get()
+
+    def fails() -> None:
+        raise OSError("disk full")
+
+    context: Any = SimpleNamespace(job=SimpleNamespace(task_name="runs.tasks.store_words"))
+    with pytest.raises(OSError, match="disk full"):
+        tasks.count_failures(fails, context, Any)
+    assert failures._value.get() == before + 1
+    assert tasks.count_failures(lambda: 7, context, Any) == 7
+    assert 'agui_chore_failures_total{chore="store_words"}' in metrics.render().decode()
 
 
 @pytest.mark.usefixtures("_key")

@@ -220,13 +220,13 @@ def test_kubernetes(tmp_path: Path) -> None:
     reader = Reader(tmp_path, {"kubectl"})
     calls = reader.follow("Kubernetes")
     assert all(call[:3] == ["kubectl", "-n", "agui"] for call in calls[1:])
-    generic, owner, tls, apply, *_ = [call[3:] for call in calls[1:]]
+    generic, owner, apply, *_ = [call[3:] for call in calls[1:]]
     env = dict(manifest("ConfigMap", "agui")["data"])
     for secret in (generic, owner):
         literals = [word for word in secret if word.startswith("--from-literal=")]
         env |= dict(word.partition("=")[2].split("=", 1) for word in literals)
         check(env | {"AGUI_DATA_DIR": str(tmp_path)})
-    names = {generic[3], owner[3], tls[3]}
+    names = {generic[3], owner[3]}
     path = reader.clone / apply[apply.index("-f") + 1]
     for each in yaml.safe_load_all(path.read_text()):
         secrets = re.findall(r"'secret(?:Ref|Name)': (?:\{'name': )?'([\w-]+)'", str(each))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connections
@@ -15,7 +16,10 @@ from prometheus_client.registry import Collector
 from agui_host.backends import metrics
 from agui_host.backends.postgres import clock, scope
 from agui_host.backends.postgres.bridge import db
+from agui_host.backends.stream_limit import seats
 from agui_host.errors import MethodNotAllowed, NotFound, Unauthenticated
+from agui_host.runtimes.models import DEFAULT_QUEUE
+from agui_host.teams.models import Team
 from agui_host.web.asgi_http import Request, answer, endpoint
 from agui_host.web.health import live_workers
 from agui_host.web.scope import Send
@@ -34,11 +38,16 @@ MOST_TEAMS = 50
 class Queue(Collector):
     """Queued runs by team, and the pool of connections, at the moment of the scrape."""
 
+    streams: list[tuple[UUID | str, int, int]] = []
+    """Owners of open streams, their number and their limit, as the event loop last read them."""
+
     def collect(self) -> "Iterator[Metric]":
         """The metrics that are read from the database while it can be reached."""
         # The rest is still worth knowing while the database is away.
         with suppress(DatabaseError, InterfaceError), scope.everywhere():
             yield from _queue()
+            yield _queue_ages()
+            yield from _streams(self.streams)
             yield GaugeMetricFamily(
                 "agui_workers", "Workers that take runs.", value=live_workers() or 0
             )
@@ -71,6 +80,35 @@ def _queue() -> "Iterator[Metric]":
         age.add_metric([row["team__slug"]], (now - row["oldest"]).total_seconds())
     yield depth
     yield age
+
+
+def _queue_ages() -> GaugeMetricFamily:
+    """By the queue that workers serve; deployments add workers by it."""
+    ages = GaugeMetricFamily(
+        "agui_queue_age_seconds",
+        "Age of the oldest run for a worker.",
+        labels=["queue"],
+    )
+    oldest = {DEFAULT_QUEUE: 0.0}
+    waiting = Run.objects.of_any_team().filter(status=Status.QUEUED, job_id__isnull=False)
+    now = clock.now()
+    for queue, since in waiting.values_list("agent__queue").annotate(Min("created_at")):
+        oldest[queue] = (now - since).total_seconds()
+    for queue, seconds in oldest.items():
+        ages.add_metric([queue], seconds)
+    return ages
+
+
+def _streams(counts: list[tuple[UUID | str, int, int]]) -> "Iterator[Metric]":
+    taken = GaugeMetricFamily("agui_streams", "Open streams of a team.", labels=["team"])
+    most = GaugeMetricFamily("agui_streams_limit", "Its limit of them.", labels=["team"])
+    teams = [name for name, _, _ in counts if isinstance(name, UUID)]
+    slugs = dict(Team.objects.filter(pk__in=teams).values_list("pk", "slug"))
+    for name, streams, limit in counts:
+        if slug := slugs.get(name):
+            taken.add_metric([slug], streams)
+            most.add_metric([slug], limit)
+    yield from (taken, most)
 
 
 def _sealed() -> "Iterator[Metric]":
@@ -125,7 +163,8 @@ def _pool() -> "Iterator[Metric]":
 
 # Apart from the counters: collecting these takes a connection.
 _looked_up = CollectorRegistry()
-_looked_up.register(Queue())
+_queue_now = Queue()
+_looked_up.register(_queue_now)
 
 
 def _has_key(request: Request) -> bool:
@@ -144,6 +183,7 @@ async def _metrics(request: Request, send: Send) -> None:
             "Send AGUI_METRICS_KEY as 'Authorization: Bearer <key>'.",
             headers={"WWW-Authenticate": "Bearer"},
         )
+    _queue_now.streams = seats().fullest(MOST_TEAMS)
     body = metrics.render() + await db(generate_latest, _looked_up)
     await answer(send, 200, body, {"content-type": metrics.CONTENT_TYPE})
 

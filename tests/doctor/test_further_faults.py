@@ -1,0 +1,126 @@
+"""Faults planted in the machines around the host, and the count of all planted faults."""
+
+import re
+import shutil
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psycopg
+import pytest
+from procrastinate.contrib.django.utils import connector_params
+
+from agui_host.doctor import findings
+from agui_host.doctor.checks import connections, disk
+from tests.backends.test_tls_engines import Authority
+from tests.cast import Cast, cast, start
+from tests.doctor.test_findings import fault, look, sql
+from tests.runs.asking import end
+
+__all__ = ["cast"]
+pytestmark = pytest.mark.django_db
+LEAST_FAULTS = 40
+
+
+@contextmanager
+def said(*lines: bytes) -> Iterator[int]:
+    """A server that greets, and answers each line with the next of these; its port."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            client, _ = server.accept()
+            with client, client.makefile("rb") as asked:
+                for line in lines:
+                    client.sendall(line)
+                    asked.readline()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join(5)
+
+
+def test_a_mail_server_that_rejects_the_password(settings: Any) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_HOST_USER = "127.0.0.1", "agui"
+    settings.EMAIL_HOST_PASSWORD = "wrong"
+    settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False
+    answers = (b"220 mail\r\n", b"250-mail\r\n250 AUTH PLAIN\r\n", b"535 no\r\n", b"221 bye\r\n")
+    with said(*answers) as settings.EMAIL_PORT:
+        assert "rejects the user or the password" in fault("mail").text
+
+
+def test_a_trigger_that_is_disabled() -> None:
+    sql("alter table runs_run disable trigger user")
+    assert fault("functions").text.startswith("Missing, disabled or changed: ")
+
+
+def test_a_role_that_owns_a_table() -> None:
+    (name,) = [name for name in (look("roles").detail.split(", ")) if name.endswith("_app")]
+    sql(f'create table theirs (); alter table theirs owner to "{name}"')
+    assert "owns tables" in fault("roles").text
+
+
+def test_connections_that_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as there are, of a limit that leaves none."""
+    with ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(psycopg.connect(**connector_params()))
+        taken = int(look("connections").detail.split()[0])
+        assert taken > 3
+        few = connections.TAKEN.replace(
+            "current_setting('max_connections')::int", f"{taken}"
+        ).replace("- current_setting('superuser_reserved_connections')::int", "")
+        monkeypatch.setattr(connections, "TAKEN", few)
+        assert fault("connections").text.endswith("connections of PostgreSQL are taken.")
+
+
+def test_a_disk_that_is_almost_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = SimpleNamespace(free=7 << 20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
+    assert fault("disk").text.endswith("has 7 MB left.")
+    assert usage.free < disk.LEAST
+
+
+def test_a_chore_that_is_behind(cast: Cast) -> None:
+    end(start(cast.alice))
+    sql("update events_journal set closed_at = closed_at - interval '10 minutes'")
+    late = fault("chores")
+    assert re.match(r"The chore words is 60\d s behind\.", late.text)
+    assert "Add a worker" in late.remedy
+
+
+def test_a_certificate_that_expires(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = Authority(tmp_path, "ca", "127.0.0.1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.ca))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(authority.certificate, authority.key)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            client, _ = server.accept()
+            with context.wrap_socket(client, server_side=True) as secured:
+                secured.recv(1)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        settings.AGUI_PUBLIC_URL = f"https://127.0.0.1:{server.getsockname()[1]}"
+        assert re.search(r"expires in \d+ days", fault("certificate").text)
+        thread.join(5)
+
+
+def test_every_subject_has_planted_faults() -> None:
+    """At least 25 in all are asked for; each is named by an assertion of these files."""
+    text = "\n".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    named = re.findall(r'(?:fault|look)\("([a-z ]+)"\)(?!\.detail)', text)
+    named += re.findall(r'^        \("[a-z ]+", "([a-z ]+)", "', text, re.MULTILINE)
+    named += re.findall(r'in lines\["([a-z ]+)"\]$', text, re.MULTILINE)
+    assert set(findings.ORDER) - set(named) == set()
+    assert len(named) >= LEAST_FAULTS
