@@ -103,6 +103,15 @@ PEOPLE: dict[str, Door] = {
     "team/shared/": Door({"GET": PAGE}),
     "team/shared/<uuid:grant_id>/revoke": Door(FORM, "team/shared/{grant}/revoke"),
     "team/rules": Door(FORM),
+    "team/sign-in/": Door({"GET": PAGE, "POST": FORGED}),
+    "team/sign-in/<uuid:rule_id>/remove": Door(FORM, "team/sign-in/{rule}/remove"),
+    "api/v1/domains": Door({"GET": LIST}),
+    "api/v1/group-rules": Door(
+        {"GET": LIST, "POST": Who(401, 401, 409, 201)}, body={"group": "crew", "role": "viewer"}
+    ),
+    "api/v1/group-rules/<uuid:rule_id>": Door(
+        {"DELETE": Who(401, 401, 404, 204)}, "api/v1/group-rules/{rule}"
+    ),
     "team/threads/": Door({"GET": PAGE}),
     "team/threads/<uuid:key>/hand-over": Door(FORM, "team/threads/{spare}/hand-over"),
     "team/threads/<uuid:key>/erase": Door(FORM, "team/threads/{spare}/erase"),
