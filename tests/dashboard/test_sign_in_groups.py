@@ -9,12 +9,14 @@ from django.contrib.auth.models import User
 from agui_host.apply.application import applied
 from agui_host.apply.document import checked
 from agui_host.apply.export import content
+from agui_host.teams import keys
 from agui_host.teams.models import (
     ApiKey,
     AuditEntry,
     GroupRule,
     Membership,
     Role,
+    Scope,
     Team,
     TeamDomain,
 )
@@ -207,3 +209,26 @@ def test_an_owner_makes_and_removes_a_rule_on_the_page(cast: Cast, browse: Brows
     assert "Remove this rule?" in client.post(place).content.decode()
     client.post(place, {"confirmed": "yes"})
     assert not GroupRule.objects.for_team(cast.team).exists()
+
+
+def test_an_account_that_a_directory_made_opens_by_the_provider_only(
+    cast: Cast, provider: Provider
+) -> None:
+    TeamDomain.objects.create(team=cast.team, domain="example.com", role=Role.VIEWER)
+    text = keys.create_key(cast.team, "okta", Role.OWNER, scopes=[Scope.SCIM])[1]
+    headers = {"authorization": f"Bearer {text}", "content-type": "application/scim+json"}
+    ask = browser().post
+    made = ask(
+        "/scim/v2/Users", {"userName": DORA}, content_type="application/json", headers=headers
+    )
+    assert made.status_code == 201
+    provider.person["email_verified"] = False
+    unproven = browser()
+    go(unproven)
+    assert not is_signed_in(unproven)
+    provider.person["email_verified"] = True
+    client = browser()
+    go(client)
+    assert is_signed_in(client)
+    assert User.objects.filter(email=DORA).count() == 1
+    assert role_of_dora(cast.team) == Role.VIEWER

@@ -10,7 +10,7 @@ PACKAGES = ("agui_host", "agui_project", "events", "runs", "agui_client")
 BELOW = "agui_host"
 ROOMS = (
     "agui_project", "embedded", "security", "backends", "teams", "runtimes", "frameworks",
-    "testing", "events", "protocol", "runs", "web", "dialects", "dashboard", "doctor", "apply",
+    "testing", "events", "protocol", "runs", "web", "dialects", "dashboard", "doctor", "apply", "scim",
     "agui_client", BELOW,
 )  # fmt: skip
 """Of the product; most are folders of ``agui_host``, whose own files are a small room too."""

@@ -26,6 +26,11 @@ NO_FACTOR = {"GET": Who(302, 401, 404, 404), "POST": FORGED}
 ALL = {"GET": Who(200, 200, 200, 200), "POST": FORGED}
 MOVED_ALL = {"GET": Who(302, 401, 302, 302), "POST": FORGED}
 TOKEN = "no-such-token"
+SCIM_BODY = {
+    "userName": "dora@example.com",
+    "displayName": "crew",
+    "Operations": [{"op": "replace", "path": "active", "value": True}],
+}
 
 PEOPLE: dict[str, Door] = {
     # Operators' keys only: tests/apply/test_operator_api.py.
@@ -105,6 +110,24 @@ PEOPLE: dict[str, Door] = {
     "team/rules": Door(FORM),
     "team/sign-in/": Door({"GET": PAGE, "POST": FORGED}),
     "team/sign-in/<uuid:rule_id>/remove": Door(FORM, "team/sign-in/{rule}/remove"),
+    # Of one's own directory: tests/scim/test_directories.py.
+    "scim/v2/Users": Door({"GET": LIST, "POST": Who(401, 401, 400, 400)}, body={}),
+    "scim/v2/Users/<uuid:key>": Door(
+        dict.fromkeys(("GET", "PUT", "PATCH", "DELETE"), Who(401, 401, 404, 404)),
+        "scim/v2/Users/{run}",
+        body=SCIM_BODY,
+    ),
+    "scim/v2/Groups": Door({"GET": LIST, "POST": Who(401, 401, 400, 400)}, body={}),
+    "scim/v2/Groups/<uuid:key>": Door(
+        dict.fromkeys(("GET", "PUT", "PATCH", "DELETE"), Who(401, 401, 404, 404)),
+        "scim/v2/Groups/{run}",
+        body=SCIM_BODY,
+    ),
+    "scim/v2/ServiceProviderConfig": Door({"GET": LIST}),
+    "scim/v2/ResourceTypes": Door({"GET": LIST}),
+    "scim/v2/ResourceTypes/<str:name>": Door({"GET": LIST}, "scim/v2/ResourceTypes/User"),
+    "scim/v2/Schemas": Door({"GET": LIST}),
+    "scim/v2/Schemas/<str:name>": Door({"GET": Who(401, 401, 404, 404)}, "scim/v2/Schemas/none"),
     "api/v1/domains": Door({"GET": LIST}),
     "api/v1/group-rules": Door(
         {"GET": LIST, "POST": Who(401, 401, 409, 201)}, body={"group": "crew", "role": "viewer"}

@@ -11,6 +11,7 @@ from allauth.account.stages import EmailVerificationStage
 from allauth.core import context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -22,7 +23,7 @@ from agui_host.links import absolute
 from agui_host.runtimes.create_team import create_own_team
 from agui_host.security.requester import ADDRESS
 from agui_host.teams.access import invitations
-from agui_host.teams.directory import sign_in
+from agui_host.teams.directory import people, sign_in
 from agui_host.teams.models import Invitation, Membership
 
 log = structlog.get_logger(__name__)
@@ -139,6 +140,14 @@ def _mail_lost() -> HttpResponse:
 
 class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     """Sign-in by OpenID Connect."""
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        """Connect an account without a password that a directory made for a verified address."""
+        if sociallogin.is_existing or sociallogin.state.get("process") == "connect":
+            return
+        user = people.made_for(_proven(sociallogin))
+        if user is not None and not SocialAccount.objects.filter(user=user).exists():
+            sociallogin.connect(request, user)
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
         """As with a password; an address that the provider has verified can be an invited one.

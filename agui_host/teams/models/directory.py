@@ -64,7 +64,11 @@ class GroupRule(TeamOwned):
 
 
 class ScimUser(TeamOwned):
-    """A person whom a directory provisions into a team; ``active``: they are in the team."""
+    """A person whom a directory provisions into a team; ``active``: they are in the team.
+
+    ``made_account``: their account was made for this. ``closed_account``: it was closed with their
+    deactivation, so that their reactivation opens it. A deleted row is kept for that alone.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -73,6 +77,8 @@ class ScimUser(TeamOwned):
     display_name = models.CharField(max_length=200, blank=True)
     active = models.BooleanField(default=True)
     made_account = models.BooleanField(default=False)
+    closed_account = models.BooleanField(default=False)
+    deleted = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     changed_at = models.DateTimeField(db_default=Now())
 

@@ -31,6 +31,7 @@ class Scope(models.TextChoices):
     RUN = "run"
     INGEST = "ingest"
     ADMIN = "admin"
+    SCIM = "scim"
 
 
 def every_scope() -> list[str]:
