@@ -7,9 +7,9 @@ from uuid import UUID
 from django.db.models import Prefetch, QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from agui_host.errors import NotFound, Unauthenticated
@@ -20,6 +20,7 @@ from agui_host.scim.patch import patched
 from agui_host.teams.authentication import Principal, principal_of
 from agui_host.teams.directory import groups, people
 from agui_host.teams.models import ScimGroup, ScimGroupMember, ScimUser
+from runs.api.parsers import StrictJSONParser
 
 LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
 Json = dict[str, Any]
@@ -43,8 +44,8 @@ removing = extend_schema(responses={204: None})
 class ScimView(APIView):
     """A view that speaks SCIM and takes API keys only, never a browser's session."""
 
-    parser_classes = [ScimParser, *api_settings.DEFAULT_PARSER_CLASSES]
-    renderer_classes = [ScimRenderer, *api_settings.DEFAULT_RENDERER_CLASSES]
+    parser_classes = [ScimParser, StrictJSONParser]
+    renderer_classes = [ScimRenderer, JSONRenderer]
 
     def get_exception_handler(self) -> Callable[..., Response]:
         """Errors in SCIM's shape."""

@@ -216,7 +216,7 @@ def test_an_account_that_a_directory_made_opens_by_the_provider_only(
 ) -> None:
     TeamDomain.objects.create(team=cast.team, domain="example.com", role=Role.VIEWER)
     text = keys.create_key(cast.team, "okta", Role.OWNER, scopes=[Scope.SCIM])[1]
-    headers = {"authorization": f"Bearer {text}", "content-type": "application/scim+json"}
+    headers = {"authorization": f"Bearer {text}", "accept": "application/scim+json"}
     ask = browser().post
     made = ask(
         "/scim/v2/Users", {"userName": DORA}, content_type="application/json", headers=headers

@@ -10,8 +10,8 @@ PACKAGES = ("agui_host", "agui_project", "events", "runs", "agui_client")
 BELOW = "agui_host"
 ROOMS = (
     "agui_project", "embedded", "security", "backends", "teams", "runtimes", "frameworks",
-    "testing", "events", "protocol", "runs", "web", "dialects", "dashboard", "doctor", "apply", "scim",
-    "agui_client", BELOW,
+    "testing", "events", "protocol", "runs", "web", "dialects", "dashboard", "doctor", "apply",
+    "scim", "agui_client", BELOW,
 )  # fmt: skip
 """Of the product; most are folders of ``agui_host``, whose own files are a small room too."""
 CODE = re.compile(rf"`((?:{'|'.join(PACKAGES)}|docs|static)/[\w/.-]+\.\w+)`")

@@ -37,6 +37,10 @@ PEOPLE: dict[str, Door] = {
     "api/v1/operator/host": Door(
         {"GET": Who(401, 401, 401, 401), "POST": Who(401, 401, 401, 401)}, body={"teams": {}}
     ),
+    "api/v1/operator/people/<str:login>": Door(
+        {"GET": Who(401, 401, 401, 401), "DELETE": Who(401, 401, 401, 401)},
+        "api/v1/operator/people/bob",
+    ),
     "api/v1/operator/plan": Door({"POST": Who(401, 401, 401, 401)}, body={"teams": {}}),
     "login": Door({"GET": MOVED}),
     "login/": Door(ENTRANCE),
@@ -107,6 +111,8 @@ PEOPLE: dict[str, Door] = {
     "team/schedules/<uuid:schedule_id>/remove": Door(FORM, "team/schedules/{schedule}/remove"),
     "team/shared/": Door({"GET": PAGE}),
     "team/shared/<uuid:grant_id>/revoke": Door(FORM, "team/shared/{grant}/revoke"),
+    "account/data/": Door({"GET": Who(302, 401, 200, 200)}),
+    "account/data/export": Door({"GET": Who(302, 401, 200, 200)}),
     "team/rules": Door(FORM),
     "team/sign-in/": Door({"GET": PAGE, "POST": FORGED}),
     "team/sign-in/<uuid:rule_id>/remove": Door(FORM, "team/sign-in/{rule}/remove"),

@@ -173,7 +173,8 @@ def _emails(row: ScimUser) -> list[str]:
 
 
 def _addresses(row: ScimUser) -> QuerySet[EmailAddress]:
-    return EmailAddress.objects.filter(user=row.user_id, verified=True).order_by("-primary", "pk")
+    rows: QuerySet[EmailAddress] = EmailAddress.objects.filter(user=row.user_id, verified=True)
+    return rows.order_by("-primary", "pk")
 
 
 def _store(row: ScimUser, person: Person, by: Principal) -> None:
