@@ -6,6 +6,7 @@ from agui_host.dashboard.account import urls as account_urls
 from agui_host.dashboard.inbox import device, mailed, turns
 from agui_host.dashboard.inbox import views as questions
 from agui_host.dashboard.manual import views as manual
+from agui_host.dashboard.operator import views as operator
 from agui_host.dashboard.overview import views as overview
 from agui_host.dashboard.run import comparing, importing
 from agui_host.dashboard.runs_list import bulk, saved
@@ -86,6 +87,15 @@ urlpatterns: list[URLPattern] = [
         "shared/<str:token>/runs/<uuid:run_id>/outline",
         SharedOutline.as_view(),
         name="shared-outline",
+    ),
+    path("operator/", operator.index, name="operator"),
+    path("operator/teams/<slug:slug>/", operator.team, name="operator-team"),
+    path("operator/people/<int:person_id>/close", operator.close, name="operator-close"),
+    path("operator/people/<int:person_id>/open", operator.reopen, name="operator-open"),
+    path(
+        "operator/people/<int:person_id>/forget-factors",
+        operator.forget_factors,
+        name="operator-forget-factors",
     ),
     path("team/", people.team, name="team"),
     path("team/switch", people.switch, name="team-switch"),

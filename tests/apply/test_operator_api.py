@@ -152,6 +152,10 @@ def test_a_person_is_shown_and_erased(ask: Ask, cast: Cast) -> None:
     shown = ask("GET", place)
     assert shown.status == 200
     assert {row["kind"] for row in shown.json["records"]} >= {"auth.user", "teams.membership"}
+    assert ask("PATCH", place, json={"active": False}).status == 204
+    assert ask_now("GET", "/api/v1/runs", cast.bob.cookie).status == 401
+    assert ask("PATCH", place, json={"actve": True}).status == 422
+    assert ask("PATCH", place, json={"active": True, "forget_factors": True}).status == 204
     erased = ask("DELETE", place)
     assert (erased.status, erased.json["pseudonym"]) == (200, f"user:erased-{cast.bob.user.pk}")
     assert ask("GET", place).status == 404

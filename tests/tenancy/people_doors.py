@@ -38,7 +38,7 @@ PEOPLE: dict[str, Door] = {
         {"GET": Who(401, 401, 401, 401), "POST": Who(401, 401, 401, 401)}, body={"teams": {}}
     ),
     "api/v1/operator/people/<str:login>": Door(
-        {"GET": Who(401, 401, 401, 401), "DELETE": Who(401, 401, 401, 401)},
+        dict.fromkeys(("GET", "PATCH", "DELETE"), Who(401, 401, 401, 401)),
         "api/v1/operator/people/bob",
     ),
     "api/v1/operator/plan": Door({"POST": Who(401, 401, 401, 401)}, body={"teams": {}}),
@@ -111,6 +111,16 @@ PEOPLE: dict[str, Door] = {
     "team/schedules/<uuid:schedule_id>/remove": Door(FORM, "team/schedules/{schedule}/remove"),
     "team/shared/": Door({"GET": PAGE}),
     "team/shared/<uuid:grant_id>/revoke": Door(FORM, "team/shared/{grant}/revoke"),
+    # Operators' sessions only: tests/dashboard/test_operator_pages.py.
+    "operator/": Door({"GET": Who(302, 401, 404, 404)}),
+    "operator/teams/<slug:slug>/": Door(
+        {"GET": Who(302, 401, 404, 404), "POST": FORGED}, "operator/teams/acme/"
+    ),
+    "operator/people/<int:person_id>/close": Door(FORM, "operator/people/1/close"),
+    "operator/people/<int:person_id>/open": Door(FORM, "operator/people/1/open"),
+    "operator/people/<int:person_id>/forget-factors": Door(
+        FORM, "operator/people/1/forget-factors"
+    ),
     "account/data/": Door({"GET": Who(302, 401, 200, 200)}),
     "account/data/export": Door({"GET": Who(302, 401, 200, 200)}),
     "team/rules": Door(FORM),
