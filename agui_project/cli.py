@@ -39,6 +39,8 @@ COMMANDS = {
     "replay": "play runs or archives again without their effects, and find the first difference",
     "legal-hold": "protect a team or a thread from purging",
     "delete-team": "erase a team",
+    "export-person": "print all data about a person",
+    "erase-person": "erase a person, wherever the host names them",
     "show-permissions": "print the table of roles and actions",
     "sealed-logs": "list sealed logs whose objects are missing",
     "repair-turns": "put back the turns that a wrong clock has lost",

@@ -10,6 +10,7 @@ urlpatterns = [
     path("api/v1/", include("runs.api.urls")),
     path("api/v1/", include("agui_host.teams.api.urls")),
     path("api/v1/", include("agui_host.apply.urls")),
+    path("", include("agui_host.scim.urls")),
     path("", include("agui_host.dialects.urls")),
     path("api/schema/", Description.as_view(), name="schema"),
     path("api/docs/", ApiDocs.as_view(url_name="schema"), name="docs"),

@@ -75,6 +75,18 @@ def outbound(text: str) -> None:
         raise ValueError(remedy) from None
 
 
+def scope(text: str) -> None:
+    """One scope of OAuth."""
+    if not re.fullmatch(r"[!#-[\]-~]+", text):
+        raise ValueError("write scopes with commas between them: openid,profile,email,groups")
+
+
+def mail_domain(text: str) -> None:
+    """The part of addresses after the @."""
+    if not re.fullmatch(r"[\w-]+(\.[\w-]+)+", text):
+        raise ValueError("write domains such as example.com, without @")
+
+
 def module(text: str) -> None:
     """The dotted name of a module, not its file's."""
     if not all(part.isidentifier() for part in text.split(".")):

@@ -117,6 +117,8 @@ class TeamValues(Members):
     owner: str | None = None
     limits: LimitValues | None = None
     members: dict[str, RoleName] = Field(default_factory=dict)
+    domains: dict[str, RoleName | None] = Field(default_factory=dict)
+    groups: dict[str, RoleName | None] = Field(default_factory=dict)
     keys: dict[str, KeyValues] = Field(default_factory=dict)
     agents: dict[Slug, AgentValues] = Field(default_factory=dict)
     webhooks: list[WebhookValues] = Field(default_factory=list)

@@ -9,7 +9,15 @@ import yaml
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import Agent
 from agui_host.teams import keys, limits
-from agui_host.teams.models import ApiKey, Invitation, Membership, Role, Team
+from agui_host.teams.models import (
+    ApiKey,
+    GroupRule,
+    Invitation,
+    Membership,
+    Role,
+    Team,
+    TeamDomain,
+)
 from runs.models import Schedule, StopReason, Webhook
 
 COLUMNS = (
@@ -42,6 +50,10 @@ def _team(team: Team) -> dict[str, Any]:
         name: value for name in limits.NAMES if (value := getattr(own, name, None)) is not None
     }
     values["members"] = members
+    domains = TeamDomain.objects.for_team(team).order_by("domain")
+    values["domains"] = {row.domain: row.role for row in domains}
+    rules = GroupRule.objects.for_team(team).filter(for_everyone=True).order_by("group")
+    values["groups"] = {row.group: row.role for row in rules}
     values["keys"] = {
         row.name: {"role": row.role, "scopes": list(row.scopes), "agents": row.agents}
         for row in ApiKey.objects.for_team(team).order_by("created")

@@ -7,6 +7,7 @@ from allauth.account.models import EmailAddress
 
 from agui_host.apply.changes import BY, Changes
 from agui_host.apply.document import BadFile, KeyValues, LimitValues, TeamValues
+from agui_host.apply.sign_in import apply_sign_in
 from agui_host.backends.postgres import clock
 from agui_host.runtimes.create_team import create_team
 from agui_host.teams import audit, keys
@@ -39,6 +40,7 @@ def apply_team(slug: str, values: TeamValues, changes: Changes) -> Team:
         _apply_member(team, email, role, changes)
     if people and not _has_owner(team):
         raise BadFile(f"teams.{slug}.members: the team would have no owner")
+    apply_sign_in(team, values, changes)
     for name, key in values.keys.items():
         _apply_key(team, name, key, changes)
     return team

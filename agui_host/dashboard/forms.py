@@ -143,6 +143,13 @@ class ScheduleForm(forms.Form):
             raise forms.ValidationError("This is not a time.") from None
 
 
+class GroupRuleForm(forms.Form):
+    """A group of the sign-in service, and its people's role."""
+
+    group = forms.CharField(label="Group", max_length=255)
+    role = forms.ChoiceField(choices=Role.choices, initial=Role.MEMBER)
+
+
 class InvitationForm(forms.Form):
     """Whom to invite; the verb decides about the role."""
 

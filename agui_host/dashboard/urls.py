@@ -9,10 +9,20 @@ from agui_host.dashboard.inbox import device, mailed, turns
 from agui_host.dashboard.inbox import views as questions
 from agui_host.dashboard.insight import calls, issues
 from agui_host.dashboard.manual import views as manual
+from agui_host.dashboard.operator import views as operator
 from agui_host.dashboard.overview import views as overview
 from agui_host.dashboard.run import comparing, importing
 from agui_host.dashboard.runs_list import bulk, saved
-from agui_host.dashboard.team import grants, keys, left_threads, people, rules, schedules, webhooks
+from agui_host.dashboard.team import (
+    grants,
+    keys,
+    left_threads,
+    people,
+    rules,
+    schedules,
+    sign_in,
+    webhooks,
+)
 from agui_host.dashboard.thread import views as thread
 from runs.api.comments import SharedComments
 from runs.api.inspect.outline import SharedOutline
@@ -96,6 +106,15 @@ urlpatterns: list[URLPattern] = [
         SharedOutline.as_view(),
         name="shared-outline",
     ),
+    path("operator/", operator.index, name="operator"),
+    path("operator/teams/<slug:slug>/", operator.team, name="operator-team"),
+    path("operator/people/<int:person_id>/close", operator.close, name="operator-close"),
+    path("operator/people/<int:person_id>/open", operator.reopen, name="operator-open"),
+    path(
+        "operator/people/<int:person_id>/forget-factors",
+        operator.forget_factors,
+        name="operator-forget-factors",
+    ),
     path("team/", people.team, name="team"),
     path("team/switch", people.switch, name="team-switch"),
     path("team/invitations", people.invite, name="team-invite"),
@@ -109,6 +128,8 @@ urlpatterns: list[URLPattern] = [
         name="team-left-thread-hand-over",
     ),
     path("team/threads/<uuid:key>/erase", left_threads.erase, name="team-left-thread-erase"),
+    path("team/sign-in/", sign_in.sign_in, name="team-sign-in"),
+    path("team/sign-in/<uuid:rule_id>/remove", sign_in.remove, name="team-group-rule-remove"),
     path("team/rules", rules.change, name="team-rules"),
     path("team/keys/", keys.keys, name="team-keys"),
     path("team/keys/<uuid:key_id>/rotate", keys.rotate, name="team-key-rotate"),

@@ -70,6 +70,10 @@ ACTIONS: Mapping[str, Action] = {
     "manage_members": _action(
         "invite and remove people, change their roles", RUNNING_THE_TEAM, Scope.ADMIN
     ),
+    "provision": _action(
+        "put people and groups into the team, and take them out, by [SCIM](howto-scim.md)",
+        OWNING, Scope.SCIM,
+    ),
     "manage_keys": _action("make, rotate and revoke API keys", RUNNING_THE_TEAM, Scope.ADMIN),
     "manage_webhooks": _action(
         "make, change and remove [webhooks](howto-webhooks.md), and see their deliveries",

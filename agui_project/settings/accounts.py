@@ -44,6 +44,13 @@ AGUI_OIDC_URL: str = env.text("AGUI_OIDC_URL", rule=validators.http_url)
 AGUI_OIDC_NAME: str = env.text("AGUI_OIDC_NAME", default="Single sign-on")
 AGUI_OIDC_CLIENT_ID: str = env.text("AGUI_OIDC_CLIENT_ID")
 AGUI_OIDC_CLIENT_SECRET: str = env.text("AGUI_OIDC_CLIENT_SECRET", secret=True)
+AGUI_OIDC_SCOPES: list[str] = env.entries(
+    "AGUI_OIDC_SCOPES", default=["openid", "profile", "email"], rule=validators.scope
+)
+AGUI_OIDC_GROUPS: str = env.text("AGUI_OIDC_GROUPS", default="groups")
+AGUI_OIDC_VERIFIED_DOMAINS: list[str] = env.entries(
+    "AGUI_OIDC_VERIFIED_DOMAINS", default=[], rule=validators.mail_domain
+)
 if AGUI_OIDC_URL and not AGUI_OIDC_CLIENT_ID:
     env.problem(
         "AGUI_OIDC_CLIENT_ID", "it is empty, and AGUI_OIDC_URL needs it; set both or neither"
@@ -57,7 +64,11 @@ SOCIALACCOUNT_PROVIDERS = {
                 "name": AGUI_OIDC_NAME,
                 "client_id": AGUI_OIDC_CLIENT_ID,
                 "secret": AGUI_OIDC_CLIENT_SECRET,
-                "settings": {"server_url": AGUI_OIDC_URL},
+                "settings": {
+                    "server_url": AGUI_OIDC_URL,
+                    "scope": AGUI_OIDC_SCOPES,
+                    "verified_email": AGUI_OIDC_VERIFIED_DOMAINS,
+                },
             }
         ]
         if AGUI_OIDC_URL

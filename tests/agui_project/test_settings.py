@@ -71,6 +71,8 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_SIGNUP": ("maybe", "Open", "true"),
     "AGUI_OIDC_URL": tuple((url, {"AGUI_OIDC_CLIENT_ID": "host"}) for url in URLS),
     "AGUI_OIDC_CLIENT_ID": (("", {"AGUI_OIDC_URL": "https://id.example.com"}),),
+    "AGUI_OIDC_SCOPES": ("openid email", 'openid,"email"'),
+    "AGUI_OIDC_VERIFIED_DOMAINS": ("@example.com", "example", "https://example.com"),
     "EMAIL_URL": (
         f"ann:{SECRET}@mail.example.com", f"imap://ann:{SECRET}@mail.example.com", "smtp+tls://",
         f"smtp+tls://ann:{SECRET}@mail.example.com:port", "smtp:mail.example.com",
@@ -166,6 +168,7 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
 }  # fmt: skip
 FREE = {
     "AGUI_DATABASE_APP_PASSWORD", "AGUI_CHAT_TASKS", "AGUI_OIDC_NAME", "AGUI_OIDC_CLIENT_SECRET",
+    "AGUI_OIDC_GROUPS",
     "AGUI_LLM_API_KEY",
 }  # fmt: skip
 """Settings that any text is right for."""

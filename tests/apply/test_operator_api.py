@@ -145,3 +145,21 @@ def test_only_a_key_of_an_operator_that_works(cast: Cast, ask: Ask, settings: Se
     for arguments in ((), ("x" * 51,), ("a", "--days", "0"), ("nothing", "--revoke")):
         with pytest.raises(CommandError):
             command(*arguments)
+
+
+def test_a_person_is_shown_and_erased(ask: Ask, cast: Cast) -> None:
+    place = "/api/v1/operator/people/bob"
+    shown = ask("GET", place)
+    assert shown.status == 200
+    assert {row["kind"] for row in shown.json["records"]} >= {"auth.user", "teams.membership"}
+    assert ask("PATCH", place, json={"active": False}).status == 204
+    assert ask_now("GET", "/api/v1/runs", cast.bob.cookie).status == 401
+    assert ask("PATCH", place, json={"actve": True}).status == 422
+    assert ask("PATCH", place, json={"active": True, "forget_factors": True}).status == 204
+    erased = ask("DELETE", place)
+    assert (erased.status, erased.json["pseudonym"]) == (200, f"user:erased-{cast.bob.user.pk}")
+    assert ask("GET", place).status == 404
+    alone = ask("DELETE", "/api/v1/operator/people/alice")
+    assert (alone.status, alone.json["error"]["code"]) == (409, "owns_alone")
+    team_key = ask_now("GET", "/api/v1/operator/people/alice", cast.alice.headers)
+    assert team_key.status == 401

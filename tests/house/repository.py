@@ -11,7 +11,7 @@ BELOW = "agui_host"
 ROOMS = (
     "agui_project", "embedded", "security", "backends", "teams", "runtimes", "frameworks",
     "testing", "events", "protocol", "runs", "web", "dialects", "dashboard", "doctor", "apply",
-    "agui_client", BELOW,
+    "scim", "agui_client", BELOW,
 )  # fmt: skip
 """Of the product; most are folders of ``agui_host``, whose own files are a small room too."""
 CODE = re.compile(rf"`((?:{'|'.join(PACKAGES)}|docs|static)/[\w/.-]+\.\w+)`")

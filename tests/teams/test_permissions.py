@@ -19,7 +19,7 @@ MEMBER = {"view", "run", "cancel", "answer", "comment", "schedule", "share", "in
     [
         ("viewer", {"view"}),
         ("member", MEMBER),
-        ("admin", set(ACTIONS) - {"manage_grants", "manage_team"}),
+        ("admin", set(ACTIONS) - {"manage_grants", "manage_team", "provision"}),
         ("owner", set(ACTIONS)),
     ],
 )

@@ -26,11 +26,20 @@ NO_FACTOR = {"GET": Who(302, 401, 404, 404), "POST": FORGED}
 ALL = {"GET": Who(200, 200, 200, 200), "POST": FORGED}
 MOVED_ALL = {"GET": Who(302, 401, 302, 302), "POST": FORGED}
 TOKEN = "no-such-token"
+SCIM_BODY = {
+    "userName": "dora@example.com",
+    "displayName": "crew",
+    "Operations": [{"op": "replace", "path": "active", "value": True}],
+}
 
 PEOPLE: dict[str, Door] = {
     # Operators' keys only: tests/apply/test_operator_api.py.
     "api/v1/operator/host": Door(
         {"GET": Who(401, 401, 401, 401), "POST": Who(401, 401, 401, 401)}, body={"teams": {}}
+    ),
+    "api/v1/operator/people/<str:login>": Door(
+        dict.fromkeys(("GET", "PATCH", "DELETE"), Who(401, 401, 401, 401)),
+        "api/v1/operator/people/bob",
     ),
     "api/v1/operator/plan": Door({"POST": Who(401, 401, 401, 401)}, body={"teams": {}}),
     "agents": Door({"GET": MOVED}),
@@ -114,7 +123,46 @@ PEOPLE: dict[str, Door] = {
     "team/received/": Door({"GET": PAGE}),
     "team/shared/": Door({"GET": PAGE}),
     "team/shared/<uuid:grant_id>/revoke": Door(FORM, "team/shared/{grant}/revoke"),
+    # Operators' sessions only: tests/dashboard/test_operator_pages.py.
+    "operator/": Door({"GET": Who(302, 401, 404, 404)}),
+    "operator/teams/<slug:slug>/": Door(
+        {"GET": Who(302, 401, 404, 404), "POST": FORGED}, "operator/teams/acme/"
+    ),
+    "operator/people/<int:person_id>/close": Door(FORM, "operator/people/1/close"),
+    "operator/people/<int:person_id>/open": Door(FORM, "operator/people/1/open"),
+    "operator/people/<int:person_id>/forget-factors": Door(
+        FORM, "operator/people/1/forget-factors"
+    ),
+    "account/data/": Door({"GET": Who(302, 401, 200, 200)}),
+    "account/data/export": Door({"GET": Who(302, 401, 200, 200)}),
     "team/rules": Door(FORM),
+    "team/sign-in/": Door({"GET": PAGE, "POST": FORGED}),
+    "team/sign-in/<uuid:rule_id>/remove": Door(FORM, "team/sign-in/{rule}/remove"),
+    # Of one's own directory: tests/scim/test_directories.py.
+    "scim/v2/Users": Door({"GET": LIST, "POST": Who(401, 401, 400, 400)}, body={}),
+    "scim/v2/Users/<uuid:key>": Door(
+        dict.fromkeys(("GET", "PUT", "PATCH", "DELETE"), Who(401, 401, 404, 404)),
+        "scim/v2/Users/{run}",
+        body=SCIM_BODY,
+    ),
+    "scim/v2/Groups": Door({"GET": LIST, "POST": Who(401, 401, 400, 400)}, body={}),
+    "scim/v2/Groups/<uuid:key>": Door(
+        dict.fromkeys(("GET", "PUT", "PATCH", "DELETE"), Who(401, 401, 404, 404)),
+        "scim/v2/Groups/{run}",
+        body=SCIM_BODY,
+    ),
+    "scim/v2/ServiceProviderConfig": Door({"GET": LIST}),
+    "scim/v2/ResourceTypes": Door({"GET": LIST}),
+    "scim/v2/ResourceTypes/<str:name>": Door({"GET": LIST}, "scim/v2/ResourceTypes/User"),
+    "scim/v2/Schemas": Door({"GET": LIST}),
+    "scim/v2/Schemas/<str:name>": Door({"GET": Who(401, 401, 404, 404)}, "scim/v2/Schemas/none"),
+    "api/v1/domains": Door({"GET": LIST}),
+    "api/v1/group-rules": Door(
+        {"GET": LIST, "POST": Who(401, 401, 409, 201)}, body={"group": "crew", "role": "viewer"}
+    ),
+    "api/v1/group-rules/<uuid:rule_id>": Door(
+        {"DELETE": Who(401, 401, 404, 204)}, "api/v1/group-rules/{rule}"
+    ),
     "team/threads/": Door({"GET": PAGE}),
     "team/threads/<uuid:key>/hand-over": Door(FORM, "team/threads/{spare}/hand-over"),
     "team/threads/<uuid:key>/erase": Door(FORM, "team/threads/{spare}/erase"),

@@ -7,7 +7,18 @@ from django.utils import timezone
 
 from agui_host.protocol.input import run_agent_input
 from agui_host.runtimes.models import Agent, Document, DocumentChunk, Profile, Wisdom
-from agui_host.teams.models import Invitation, Membership, StreamTicket, Team, TeamLimits
+from agui_host.teams.models import (
+    GroupRule,
+    Invitation,
+    Membership,
+    ScimGroup,
+    ScimGroupMember,
+    ScimUser,
+    StreamTicket,
+    Team,
+    TeamDomain,
+    TeamLimits,
+)
 from events.models import (
     Checkpoint,
     Doomed,
@@ -120,6 +131,11 @@ def fill(team: Team, user: User) -> Run:
         team=team, email="x@example.org", token_hash=f"hash-{team.pk}", invited_by="x",
         expires_at=timezone.now() + timedelta(days=1),
     )  # fmt: skip
+    person = ScimUser.objects.create(team=team, user=user, user_name="x@example.org")
+    group = ScimGroup.objects.create(team=team, display_name="g")
+    ScimGroupMember.objects.create(team=team, group=group, person=person)
+    TeamDomain.objects.create(team=team, domain="example.org")
+    GroupRule.objects.create(team=team, group="g", created_by="x")
     StreamTicket.objects.create(team=team, run=run.pk, user=user)
     file = File.objects.create(
         team=team, name="f", media_type="text/plain", size=1, sha256="0" * 64, created_by="x",

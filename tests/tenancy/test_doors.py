@@ -14,7 +14,15 @@ from agui_host.runtimes.knowledge import documents, notes
 from agui_host.runtimes.models import Agent, Document, Wisdom
 from agui_host.teams import keys
 from agui_host.teams.access import invitations
-from agui_host.teams.models import ApiKey, Invitation, Membership, Role, Team
+from agui_host.teams.models import (
+    ApiKey,
+    GroupRule,
+    Invitation,
+    Membership,
+    Role,
+    Team,
+    TeamDomain,
+)
 from agui_host.web import routing
 from agui_host.web.host_socket import methods, requests
 from runs.access import comments, sharing
@@ -96,6 +104,7 @@ class House:
     issue: Issue
     view: SavedView
     file: File
+    rule: GroupRule
     askers: dict[str, dict[str, str]]
 
     def url(self, door: Door, route: str) -> str:
@@ -127,6 +136,7 @@ class House:
             issue=self.issue.pk,
             view=self.view.pk,
             file=self.file.pk,
+            rule=self.rule.pk,
         )
 
     def body(self, door: Door) -> Any:
@@ -152,6 +162,7 @@ class House:
             Thread.objects.get(pk=self.run.thread_id).title,
             Grant.objects.get(pk=self.grant.pk).is_live(),
             [Document.objects.for_team(team).count(), Wisdom.objects.for_team(team).count()],
+            list(GroupRule.objects.for_team(team).values_list("group", "role")),
             list(File.objects.for_team(team).values_list("pk", "sha256", "expires_at")),
             list(Webhook.objects.for_team(team).values_list("pk", "url", "events", "secrets")),
             list(Budget.objects.for_team(team).values_list("pk", "max", "of", "at_limit")),
@@ -218,9 +229,11 @@ def house(cast: Cast, settings: Settings) -> House:
         cast.alice.principal, {"name": SECRET, "query": f"q={SECRET}", "shared": True}
     )
     file = attached(run, cast.alice.principal, f"{SECRET}.txt")
+    TeamDomain.objects.create(team=cast.team, domain=f"{SECRET}.example.com".lower())
+    rule = GroupRule.objects.create(team=cast.team, group=SECRET, created_by="x")
     return House(
         run, queued, interrupt, spare, failed, key, member, comment, grant, token, invited,
-        document, wisdom, delivery, schedule, budget, issue, view, file, askers,
+        document, wisdom, delivery, schedule, budget, issue, view, file, rule, askers,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from allauth.account.stages import EmailVerificationStage
 from allauth.core import context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -22,6 +23,7 @@ from agui_host.links import absolute
 from agui_host.runtimes.create_team import create_own_team
 from agui_host.security.requester import ADDRESS
 from agui_host.teams.access import invitations
+from agui_host.teams.directory import people, sign_in
 from agui_host.teams.models import Invitation, Membership
 
 log = structlog.get_logger(__name__)
@@ -92,7 +94,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return [own if stage == theirs else stage for stage in super().get_login_stages()]
 
     def post_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse:
-        """Give a new user without an invitation their own team, if sign-up is open."""
+        """Apply the provider's groups; if sign-up is open, give a new user their own team."""
+        if (social := (kwargs.get("signal_kwargs") or {}).get("sociallogin")) is not None:
+            sign_in.apply(user, _claims(social), _proven(social))
         if settings.AGUI_SIGNUP == "open" and invitation_of(request) is None:
             # Two sign-ins at once would make two teams.
             with transaction.atomic():
@@ -137,9 +141,29 @@ def _mail_lost() -> HttpResponse:
 class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     """Sign-in by OpenID Connect."""
 
+    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        """Connect an account without a password that a directory made for a verified address."""
+        if sociallogin.is_existing or sociallogin.state.get("process") == "connect":
+            return
+        user = people.made_for(_proven(sociallogin))
+        if user is not None and not SocialAccount.objects.filter(user=user).exists():
+            sociallogin.connect(request, user)
+
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
-        """As with a password; an address that the provider has verified can be an invited one."""
+        """As with a password; an address that the provider has verified can be an invited one.
+
+        People whom a team's domain or a rule for their group lets in need no invitation.
+        """
         if settings.AGUI_SIGNUP != "invited":
             return bool(settings.AGUI_SIGNUP == "open")
-        proven = [each.email for each in sociallogin.email_addresses if each.verified]
-        return invitations.any_for(proven)
+        proven = _proven(sociallogin)
+        return invitations.any_for(proven) or sign_in.admits(_claims(sociallogin), proven)
+
+
+def _proven(sociallogin: Any) -> list[str]:
+    """The addresses that the provider has verified."""
+    return [address.email for address in sociallogin.email_addresses if address.verified]
+
+
+def _claims(sociallogin: Any) -> dict[str, Any]:
+    return sign_in.claims_of(sociallogin.account.extra_data)

@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, path, re_path
 
-from agui_host.dashboard.account import sessions
+from agui_host.dashboard.account import personal, sessions
 from agui_host.dashboard.pages import posted_from, refused, uncached
 from agui_host.errors import Unavailable
 
@@ -64,6 +64,8 @@ pages: dict[str, tuple[str, object]] = {
     "account_email": ("account/email/", account.email),
     "account_email_verification_sent": ("account/verify/", account.email_verification_sent),
     "account_change_password": ("account/password/", account.password_change),
+    "account_data": ("account/data/", personal.page),
+    "account_data_export": ("account/data/export", personal.export),
     "account_sessions": ("account/sessions/", sessions.listed),
     "account_session_end": ("account/sessions/<int:session_id>/end", sessions.end),
     "account_set_password": ("account/password/set/", account.password_set),

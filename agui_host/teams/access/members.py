@@ -77,7 +77,7 @@ def change_role(principal: Principal, member_id: int, role: Role) -> Membership:
         require_may_give(now, role)
         before, row.role = row.role, role
         if role != before:
-            _require_other_owner(row, before)
+            require_other_owner(row, before)
             row.save(update_fields=["role"])
             name = row.user.get_username()
             audit.record(principal, now.team, "member.changed", name, role=role, was=before)
@@ -102,7 +102,7 @@ def remove(principal: Principal, member_id: int, *, keep_keys: bool = False) -> 
             now.require("manage_keys")
             if oneself:
                 raise Forbidden("Ask someone who stays in the team to take over your keys.")
-        _require_other_owner(row, row.role)
+        require_other_owner(row, row.role)
         role, user = Role(row.role), row.user
         row.delete()
         audit.record(principal, now.team, "member.removed", user.get_username(), role=role)
@@ -234,7 +234,7 @@ def _require_reach(principal: Principal, *roles: Role) -> None:
         )
 
 
-def _require_other_owner(row: Membership, before: str) -> None:
+def require_other_owner(row: Membership, before: str) -> None:
     others = Membership.objects.filter(team=row.team_id, role=Role.OWNER, user__is_active=True)
     if before == Role.OWNER and not others.exclude(pk=row.pk).exists():
         raise LastOwner

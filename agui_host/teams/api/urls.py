@@ -1,11 +1,18 @@
 from django.urls import path
 
-from agui_host.teams.api import audit, invitations, keys, members, sessions
+from agui_host.teams.api import audit, group_rules, invitations, keys, members, sessions
 
 urlpatterns = [
     path("audit", audit.AuditList.as_view(), name="api-audit"),
     path("audit.csv", audit.AuditCsv.as_view(), name="api-audit-csv"),
     path("audit.ndjson", audit.AuditNdjson.as_view(), name="api-audit-ndjson"),
+    path("domains", group_rules.DomainList.as_view(), name="api-domains"),
+    path("group-rules", group_rules.GroupRuleList.as_view(), name="api-group-rules"),
+    path(
+        "group-rules/<uuid:rule_id>",
+        group_rules.GroupRuleDetail.as_view(),
+        name="api-group-rule",
+    ),
     path("keys", keys.KeyList.as_view(), name="api-keys"),
     path("keys/<uuid:key_id>", keys.KeyDetail.as_view(), name="api-key"),
     path("keys/<uuid:key_id>/rotate", keys.KeyRotate.as_view(), name="api-key-rotate"),

@@ -31,6 +31,7 @@ class Scope(models.TextChoices):
     RUN = "run"
     INGEST = "ingest"
     ADMIN = "admin"
+    SCIM = "scim"
 
 
 def every_scope() -> list[str]:
@@ -76,6 +77,14 @@ class Team(models.Model):
         return self.name
 
 
+class Origin(models.TextChoices):
+    """Where a membership comes from: only its origin changes or ends it by itself."""
+
+    PEOPLE = "people", "by people"
+    SIGN_IN = "sign_in", "by sign-in service"
+    SCIM = "scim", "by SCIM"
+
+
 class Membership(TeamOwned):
     """A person's role in a team."""
 
@@ -83,6 +92,13 @@ class Membership(TeamOwned):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships"
     )
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
+    origin = models.CharField(
+        max_length=10,
+        choices=Origin.choices,
+        default=Origin.PEOPLE,
+        db_default=Origin.PEOPLE,
+        editable=False,
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

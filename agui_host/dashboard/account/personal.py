@@ -1,0 +1,36 @@
+"""The page of one's personal data, and its export."""
+
+import json
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.core.serializers.json import DjangoJSONEncoder
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from agui_host.dashboard.pages import uncached
+from runs.access.people import export as personal_data
+
+
+@uncached
+@login_required
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """What the host has about the visitor, and who erases it."""
+    return render(request, "account/data.html")
+
+
+@uncached
+@login_required
+@require_safe
+def export(request: HttpRequest) -> HttpResponse:
+    """The visitor's data, a JSON object a line."""
+    assert isinstance(request.user, User)  # noqa: S101  (login_required)
+    lines = (
+        json.dumps(record, cls=DjangoJSONEncoder, ensure_ascii=False)
+        for record in personal_data.records(request.user)
+    )
+    answer = HttpResponse("\n".join(lines) + "\n", content_type="application/x-ndjson")
+    answer["Content-Disposition"] = 'attachment; filename="my-data.ndjson"'
+    return answer

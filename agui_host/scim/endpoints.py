@@ -1,0 +1,263 @@
+"""The views of ``/scim/v2``; the key in the header names the team."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Prefetch, QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agui_host.errors import NotFound, Unauthenticated
+from agui_host.scim import filters, resources, schemas
+from agui_host.scim.errors import handle
+from agui_host.scim.media import ScimParser, ScimRenderer
+from agui_host.scim.patch import patched
+from agui_host.teams.authentication import Principal, principal_of
+from agui_host.teams.directory import groups, people
+from agui_host.teams.models import ScimGroup, ScimGroupMember, ScimUser
+from runs.api.parsers import StrictJSONParser
+
+LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
+Json = dict[str, Any]
+LISTED = [
+    OpenApiParameter("filter", str, description="Comparisons by `eq`, joined by `and`."),
+    OpenApiParameter("startIndex", int, description="The first result, from 1."),
+    OpenApiParameter("count", int, description=f"At most {schemas.MOST_RESULTS}."),
+]
+SHOWN = [
+    OpenApiParameter("attributes", str, description="The only attributes to show, by commas."),
+    OpenApiParameter("excludedAttributes", str, description="Attributes to leave out, by commas."),
+]
+ANY = OpenApiTypes.OBJECT
+reading = extend_schema(responses={200: ANY}, parameters=SHOWN)
+listing = extend_schema(responses={200: ANY}, parameters=[*LISTED, *SHOWN])
+making = extend_schema(request=ANY, responses={201: ANY})
+changing = extend_schema(request=ANY, responses={200: ANY})
+removing = extend_schema(responses={204: None})
+
+
+class ScimView(APIView):
+    """A view that speaks SCIM and takes API keys only, never a browser's session."""
+
+    parser_classes = [ScimParser, StrictJSONParser]
+    renderer_classes = [ScimRenderer, JSONRenderer]
+
+    def get_exception_handler(self) -> Callable[..., Response]:
+        """Errors in SCIM's shape."""
+        return handle
+
+    def directory(self, request: Request) -> Principal:
+        """The calling key. Raises Unauthenticated, Forbidden."""
+        principal = principal_of(request)
+        if principal.kind != "key":
+            raise Unauthenticated
+        principal.require("provision")
+        return principal
+
+
+class Users(ScimView):
+    """The users of the directory."""
+
+    @listing
+    def get(self, request: Request) -> Response:
+        """The team's users of the directory."""
+        rows = _with_groups(people.visible(self.directory(request)))
+        return _page(request, rows, filters.USERS, resources.user)
+
+    @making
+    def post(self, request: Request) -> Response:
+        """Put a person into the team; an account is made if none has the address."""
+        principal = self.directory(request)
+        row = people.create(principal, resources.person_of(request.data))
+        return _made(_user(principal, row.pk))
+
+
+class User(ScimView):
+    """One user."""
+
+    @reading
+    def get(self, request: Request, key: UUID) -> Response:
+        """One user."""
+        return Response(_cut(request, _user(self.directory(request), key)))
+
+    @changing
+    def put(self, request: Request, key: UUID) -> Response:
+        """Replace a user's attributes; `active: false` ends all their access."""
+        principal = self.directory(request)
+        people.change(principal, key, resources.person_of(request.data))
+        return Response(_user(principal, key))
+
+    @changing
+    def patch(self, request: Request, key: UUID) -> Response:
+        """Change some attributes by operations."""
+        principal = self.directory(request)
+        resource = patched(_user(principal, key), request.data)
+        people.change(principal, key, resources.person_of(resource))
+        return Response(_user(principal, key))
+
+    @removing
+    def delete(self, request: Request, key: UUID) -> Response:
+        """Deactivate a user and take them out of the directory."""
+        people.remove(self.directory(request), key)
+        return Response(status=204)
+
+
+class Groups(ScimView):
+    """The groups of the directory."""
+
+    @listing
+    def get(self, request: Request) -> Response:
+        """The team's groups of the directory."""
+        rows = _with_people(groups.visible(self.directory(request)))
+        return _page(request, rows, filters.GROUPS, resources.group)
+
+    @making
+    def post(self, request: Request) -> Response:
+        """A new group; a rule for its name gives its people a role."""
+        principal = self.directory(request)
+        row = groups.create(principal, resources.group_of(request.data))
+        return _made(_group(principal, row.pk))
+
+
+class Group(ScimView):
+    """One group."""
+
+    @reading
+    def get(self, request: Request, key: UUID) -> Response:
+        """One group."""
+        return Response(_cut(request, _group(self.directory(request), key)))
+
+    @changing
+    def put(self, request: Request, key: UUID) -> Response:
+        """Replace a group's name and members."""
+        principal = self.directory(request)
+        groups.change(principal, key, resources.group_of(request.data))
+        return Response(_group(principal, key))
+
+    @changing
+    def patch(self, request: Request, key: UUID) -> Response:
+        """Change the name or members by operations."""
+        principal = self.directory(request)
+        resource = patched(_group(principal, key), request.data)
+        groups.change(principal, key, resources.group_of(resource))
+        return Response(_group(principal, key))
+
+    @removing
+    def delete(self, request: Request, key: UUID) -> Response:
+        """Remove a group; its people lose its role."""
+        groups.remove(self.directory(request), key)
+        return Response(status=204)
+
+
+class ServiceProviderConfig(ScimView):
+    """What of the standard there is."""
+
+    @reading
+    def get(self, request: Request) -> Response:
+        """What of SCIM this host supports."""
+        self.directory(request)
+        return Response(schemas.service_provider())
+
+
+class ResourceTypes(ScimView):
+    """The kinds of resources."""
+
+    @reading
+    def get(self, request: Request, name: str = "") -> Response:
+        """Users and groups; with a name, one of them."""
+        self.directory(request)
+        return _described(schemas.resource_types(), name)
+
+
+class Schemas(ScimView):
+    """The attributes of resources."""
+
+    @reading
+    def get(self, request: Request, name: str = "") -> Response:
+        """The attributes of users and groups; with a name, of one of them."""
+        self.directory(request)
+        return _described(schemas.schemas(), name)
+
+
+def _user(principal: Principal, key: UUID) -> Json:
+    people.find(principal, key)
+    return resources.user(_with_groups(people.visible(principal)).get(pk=key))
+
+
+def _group(principal: Principal, key: UUID) -> Json:
+    groups.find(principal, key)
+    return resources.group(_with_people(groups.visible(principal)).get(pk=key))
+
+
+def _with_groups(rows: QuerySet[ScimUser]) -> QuerySet[ScimUser]:
+    mine = ScimGroupMember.objects.already_found().select_related("group").order_by("pk")
+    return rows.prefetch_related(Prefetch("groups", mine))
+
+
+def _with_people(rows: QuerySet[ScimGroup]) -> QuerySet[ScimGroup]:
+    mine = ScimGroupMember.objects.already_found().select_related("person").order_by("pk")
+    return rows.prefetch_related(Prefetch("members", mine))
+
+
+def _made(resource: Json) -> Response:
+    return Response(resource, status=201, headers={"Location": resource["meta"]["location"]})
+
+
+def _described(listed: list[Json], name: str) -> Response:
+    if not name:
+        return Response(_list(listed, len(listed), 1))
+    for resource in listed:
+        if resource["id"] == name:
+            return Response(resource)
+    raise NotFound
+
+
+def _page(
+    request: Request, rows: QuerySet[Any], columns: dict[str, str], shown: Callable[[Any], Json]
+) -> Response:
+    text = request.query_params.get("filter", "")
+    if text:
+        rows = rows.filter(filters.condition(text, columns))
+    start = max(1, _number(request, "startIndex", 1))
+    count = min(max(0, _number(request, "count", 100)), schemas.MOST_RESULTS)
+    found = [_cut(request, shown(row)) for row in rows[start - 1 : start - 1 + count]]
+    return Response(_list(found, rows.count(), start))
+
+
+def _list(found: list[Json], total: int, start: int) -> Json:
+    return {
+        "schemas": [LIST],
+        "totalResults": total,
+        "startIndex": start,
+        "itemsPerPage": len(found),
+        "Resources": found,
+    }
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    text = request.query_params.get(name, "").strip()
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
+        return default
+    return int(text)
+
+
+def _cut(request: Request, resource: Json) -> Json:
+    """The resource with the attributes that the request asks for; the always shown ones stay."""
+    always = {"schemas", "id"}
+    wanted = _names(request, "attributes")
+    if wanted:
+        return {k: v for k, v in resource.items() if k in always or k.lower() in wanted}
+    out = _names(request, "excludedAttributes")
+    return {k: v for k, v in resource.items() if k in always or k.lower() not in out}
+
+
+def _names(request: Request, parameter: str) -> set[str]:
+    text = request.query_params.get(parameter, "").lower()
+    names = (name.strip().rpartition(":")[2] for name in text.split(","))
+    return {name.partition(".")[0] for name in names if name}
