@@ -272,7 +272,7 @@ class Agent(TeamOwned):
         check_context_providers(self.context_providers)
         self._check_settings()
         self._put_keys_away()
-        if "middleware" in (kwargs.get("update_fields") or ()):
+        if {*keys.SECTIONS} & {*(kwargs.get("update_fields") or ())}:
             kwargs["update_fields"] = {*kwargs["update_fields"], "secrets"}
         super().save(*args, **kwargs)
 
@@ -299,16 +299,29 @@ class Agent(TeamOwned):
             return list(self.middleware)
         return keys.taken_out(self.middleware, self.unsealed().get("middleware", {}))
 
-    def _put_keys_away(self) -> None:
-        if not (self.secrets or keys.mentioned(self.middleware)):
-            return
+    def providers(self) -> list[Any]:
+        """The context providers with their keys; one whose key is unreadable gets None."""
+        if not keys.mentioned(self.context_providers):
+            return list(self.context_providers)
+        return keys.taken_out(self.context_providers, self._keys_of("context_providers"))
+
+    def _keys_of(self, field: str) -> dict[str, str]:
         try:
-            known = self.unsealed().get("middleware", {})
+            known: dict[str, str] = self.unsealed().get(field, {})
         except SecretUnreadable:
-            known = {}
-        self.middleware, used = keys.put_away(self.middleware, known)
-        if used != known:
-            self.seal({"middleware": used})
+            return {}
+        return known
+
+    def _put_keys_away(self) -> None:
+        for field in keys.SECTIONS:
+            entries = getattr(self, field)
+            if not (self.secrets or keys.mentioned(entries)):
+                continue
+            known = self._keys_of(field)
+            stored, used = keys.put_away(entries, known)
+            setattr(self, field, stored)
+            if used != known:
+                self.seal({field: used})
 
 
 FILES = "files"

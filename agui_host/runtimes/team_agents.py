@@ -15,7 +15,7 @@ from agui_host.protocol.errors import Invalid
 from agui_host.protocol.intake.response_schema import ResponseSchema, Unusable
 from agui_host.runtimes import team_options
 from agui_host.runtimes.caller import Caller
-from agui_host.runtimes.kinds import kinds
+from agui_host.runtimes.kinds import kinds, on_behalf
 from agui_host.runtimes.kinds.http import RESERVED, Timeouts
 from agui_host.runtimes.models import Agent, Policy, RecoveryMode
 from agui_host.security.addresses import check_url
@@ -38,6 +38,7 @@ INPUT_SCHEMA = "input_schema"
 """The setting with what MCP's clients send to an agent as a tool."""
 LONGEST = 86_400
 MAX_HEADERS, MAX_HEADER = 20, 8_000
+SHORTEST_SECRET = 32
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
 
 
@@ -83,7 +84,7 @@ def change(caller: Caller, slug: str, values: Mapping[str, Any]) -> Agent:
     """Change an agent: RULES and LISTS of any; ``url``, ``settings``, ``headers`` of a remote one.
 
     ``headers`` are merged by name, null removes one; but a URL with another origin drops all old
-    headers. Raises as ``create``, and NotFound.
+    headers, and the secret ``on_behalf_of``. Raises as ``create``, and NotFound.
     """
     find(caller, slug)
     caller.require("manage_agents")
@@ -141,7 +142,9 @@ def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) ->
     secrets = secrets_of(row)
     if _origin(before) != _origin(row.target):
         # A person who may change the address must not use it to learn secrets.
-        secrets["headers"] = {}
+        secrets["headers"], secrets[on_behalf.SECTION] = {}, ""
+    if on_behalf.SECTION in values:
+        secrets[on_behalf.SECTION] = _secret(values[on_behalf.SECTION])
     row.seal(
         {**secrets, "headers": _merged(secrets.get("headers", {}), values.get("headers") or {})}
     )
@@ -226,6 +229,15 @@ def _merged(stored: Mapping[str, str], changes: Mapping[str, Any]) -> dict[str, 
     if len(merged) > MAX_HEADERS:
         raise Invalid(f"An agent has at most {MAX_HEADERS} headers.", details={"path": "headers"})
     return dict(merged.values())
+
+
+def _secret(value: str | None) -> str:
+    if value and not (len(value) >= SHORTEST_SECRET and _is_value(value)):
+        raise Invalid(
+            f"The secret must have at least {SHORTEST_SECRET} printable ASCII characters.",
+            details={"path": on_behalf.SECTION},
+        )
+    return value or ""
 
 
 def _is_value(value: str) -> bool:

@@ -26,11 +26,11 @@ from agui_host.teams.api.pages import NewestFirst
 from agui_host.teams.authentication import principal_of
 from agui_project.validators import QUEUE
 
-SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers", "on_busy",
-         "on_busy_chat", "policy", "raw", "timeout_seconds", "repeatable", "recovery",
-         "recovery_attempts", "recovery_pause", "on_code_change", "heals_history", "questions",
-         "middleware", "context_providers", "queue", "is_tool", "is_default", "enabled",
-         "created_at"]  # fmt: skip
+SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers",
+         "on_behalf_of", "on_busy", "on_busy_chat", "policy", "raw", "timeout_seconds",
+         "repeatable", "recovery", "recovery_attempts", "recovery_pause", "on_code_change",
+         "heals_history", "questions", "middleware", "context_providers", "queue", "is_tool",
+         "is_default", "enabled", "created_at"]  # fmt: skip
 
 OPTIONS = {
     "type": "array",
@@ -48,6 +48,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
 
     url = serializers.SerializerMethodField()
     headers = serializers.SerializerMethodField()
+    on_behalf_of = serializers.SerializerMethodField()
     settings = serializers.SerializerMethodField()
     middleware = serializers.SerializerMethodField()
     context_providers = serializers.SerializerMethodField()
@@ -65,6 +66,10 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     def get_headers(self, row: Agent) -> list[str]:
         """The names of the headers that are sent; their values stay sealed."""
         return sorted(team_agents.secrets_of(row).get("headers", {}))
+
+    def get_on_behalf_of(self, row: Agent) -> bool:
+        """Whether it has a secret that signs the token of a run's end user."""
+        return bool(team_agents.secrets_of(row).get("on_behalf_of"))
 
     @extend_schema_field({"type": "object", "nullable": True})
     def get_settings(self, row: Agent) -> Any:
@@ -97,6 +102,13 @@ class AgentFieldsSerializer(Body):
         child=serializers.CharField(allow_null=True, trim_whitespace=False),
         required=False,
         help_text="By name, such as Authorization; null removes one. Never shown again.",
+    )
+    on_behalf_of = serializers.CharField(
+        max_length=team_agents.MAX_HEADER,
+        allow_null=True,
+        required=False,
+        help_text="A secret of 32 characters or more: it signs the header AGUI-On-Behalf-Of, which "
+        "names a run's end user. null removes it. Never shown again.",
     )
     on_busy = serializers.ChoiceField(ON_BUSY, required=False)
     on_busy_chat = serializers.ChoiceField(

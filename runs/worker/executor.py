@@ -277,7 +277,7 @@ class Execution:
         self.prices = await team_prices.loaded(self.run.team_id)
         for action, times in self.repairs.items():
             intake.findings.add(1, healing.RULE, action, times)
-        ctx = await contexts.make(self.claimed, self.input, self.children.spawn, lease)
+        ctx = await contexts.make(self.claimed, self.input, self.children.spawn, lease, intake)
         self.ctx, self.spent = ctx, ctx.spent
         accept, replicas, work = intake.accept, intake.replicas, self.work
         if lease.full:

@@ -26,6 +26,7 @@ from agui_host.protocol.sizes import LongEvent
 from agui_host.protocol.strict_json import MAX_VALUES, dumps, has_too_many_values
 from agui_host.runtimes.context.files import inlined
 from agui_host.runtimes.context.run_context import RunContext
+from agui_host.runtimes.kinds import on_behalf
 from agui_host.runtimes.kinds.again import Again
 from agui_host.runtimes.kinds.legacy_input import legacy
 from agui_host.runtimes.kinds.sse import SseParser
@@ -50,9 +51,9 @@ HEADERS = {
 }
 ATTEMPT = "agui-attempt"
 """The header of a request that another worker of this host has made before, for the same run."""
-RESERVED = frozenset(
-    {*HEADERS, ATTEMPT, "host", "content-length", "transfer-encoding", "connection"}
-)
+RESERVED = frozenset({*HEADERS, ATTEMPT, on_behalf.HEADER}) | {
+    "host", "content-length", "transfer-encoding", "connection",
+}  # fmt: skip
 _clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]" = WeakKeyDictionary()
 
 
@@ -91,19 +92,25 @@ class HttpRuntime:
         headers: Mapping[str, str] | None = None,
         timeouts: Timeouts | None = None,
         protocol: str = "auto",
+        on_behalf_of: str = "",
     ) -> None:
-        """``protocol``: "1.0", "0.x", or "auto": 1.0 first, 0.x for a peer that refuses it."""
+        """``protocol``: "1.0", "0.x", or "auto": 1.0 first, 0.x for a peer that refuses it.
+
+        ``on_behalf_of``: the secret that signs the token of a run's end user.
+        """
         self._url = url
         self._headers = dict(headers or {})
         self._timeouts = timeouts or Timeouts()
         self._protocol = protocol
+        self._on_behalf_of = on_behalf_of
 
     @classmethod
     def of(cls, row: "Agent") -> "HttpRuntime":
         """The runtime of an Agent row: its target is the URL, its headers are sealed."""
         members = row.settings if isinstance(row.settings, dict) else {}
-        headers = row.unsealed().get("headers", {})
-        return cls(row.target, headers, Timeouts.of(members), members.get("protocol", "auto"))
+        secrets, timeouts = row.unsealed(), Timeouts.of(members)
+        protocol, secret = members.get("protocol", "auto"), secrets.get(on_behalf.SECTION, "")
+        return cls(row.target, secrets.get("headers", {}), timeouts, protocol, secret)
 
     async def run(self, ctx: RunContext) -> AsyncGenerator[Any, None]:
         """The peer's events up to its terminal one. Raises RunFailed if the peer fails."""
@@ -150,7 +157,7 @@ class HttpRuntime:
         while True:
             content = dumps(legacy(run_input) if is_older else run_input).encode()
             try:
-                response = await self._post(content, ctx.attempt)
+                response = await self._post(content, ctx)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 if not pauses or _is_distrusted(error):
                     raise
@@ -164,20 +171,21 @@ class HttpRuntime:
             if response.status_code in RETRIED:
                 await asyncio.sleep(pauses.pop(0))
 
-    async def _post(self, content: bytes, attempt: int) -> httpx.Response:
+    async def _post(self, content: bytes, ctx: RunContext) -> httpx.Response:
         """The head of the answer, after at most MAX_REDIRECTS that keep method and body.
 
         The agent's own headers go to the origin they were set for, and nowhere else.
         """
         url, timeouts = self._url, self._timeouts
-        headers = HEADERS | ({ATTEMPT: str(attempt)} if attempt > 1 else {})
+        headers = HEADERS | ({ATTEMPT: str(ctx.attempt)} if ctx.attempt > 1 else {})
+        own = self._headers | on_behalf.headers(ctx, self._on_behalf_of, self._url)
         for _ in range(MAX_REDIRECTS + 1):
             at_home = _origin(url) == _origin(self._url)
             request = _client().build_request(
                 "POST",
                 url,
                 content=content,
-                headers=(self._headers if at_home else {}) | headers,
+                headers=(own if at_home else {}) | headers,
                 timeout=httpx.Timeout(timeouts.idle_seconds, connect=timeouts.connect_seconds),
             )
             try:
