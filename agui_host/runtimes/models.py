@@ -85,6 +85,14 @@ def check_questions(value: Any) -> None:
         raise ValidationError(f"This must be a list of some of {known}.", code="questions")
 
 
+class OnBadState(models.TextChoices):
+    """What happens when the state of a run does not match the agent's schema."""
+
+    IGNORE = "ignore"
+    NOTE = "note"
+    REFUSE = "refuse"
+
+
 class Agent(TeamOwned):
     """A team's agent: its name, the runtime that runs it, and its rules."""
 
@@ -121,6 +129,18 @@ class Agent(TeamOwned):
         default=OnBusy.CANCEL_RUNNING.value,
         db_default=OnBusy.CANCEL_RUNNING.value,
         help_text="The same for a chat's new message, while the runs of its sender have not ended.",
+    )
+    on_bad_state = models.CharField(
+        max_length=6,
+        choices=OnBadState.choices,
+        default=OnBadState.IGNORE,
+        db_default=OnBadState.IGNORE.value,
+        help_text="When a state does not match the schema: nothing, a finding, or also a refusal.",
+    )
+    state_schema = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="A JSON Schema of the state; empty: the one of the agent's code.",
     )
     policy = models.CharField(
         max_length=6,
@@ -222,6 +242,10 @@ class Agent(TeamOwned):
             ),
             models.CheckConstraint(
                 condition=models.Q(policy__in=Policy.values), name="agent_policy_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(on_bad_state__in=OnBadState.values),
+                name="agent_on_bad_state_known",
             ),
             models.CheckConstraint(
                 condition=models.Q(recovery__in=RecoveryMode.values), name="agent_recovery_known"

@@ -29,7 +29,7 @@ PROTOCOLS = ("auto", "1.0", "0.x")
 RULES = frozenset({
     "name", "description", "on_busy", "on_busy_chat", "policy", "raw", "timeout_seconds",
     "repeatable", "recovery", "recovery_attempts", "recovery_pause", "on_code_change",
-    "heals_history", "questions",
+    "heals_history", "questions", "state_schema", "on_bad_state",
     "is_tool", "queue", "is_default", "enabled",
 })  # fmt: skip
 LISTS = frozenset(team_options.TABLES)
@@ -129,6 +129,8 @@ def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) ->
         setattr(row, name, values[name])
     if "recovery" in values:
         _check_recovery(row)
+    if values.get("state_schema") is not None:
+        _check_schema(values["state_schema"], "state_schema", "state_schema")
     for name in sorted(LISTS & values.keys()):
         team_options.put(row, name, values[name])
     row.withdrawn = row.withdrawn and "enabled" not in values  # From now on it is the team's word.
@@ -189,7 +191,7 @@ def _settings(members: Mapping[str, Any]) -> dict[str, Any]:
             if value not in PROTOCOLS:
                 raise Invalid(f"protocol must be one of {', '.join(PROTOCOLS)}.", details=_at(name))
         elif name == INPUT_SCHEMA:
-            _check_schema(value)
+            _check_schema(value, INPUT_SCHEMA, f"settings.{INPUT_SCHEMA}")
         elif name not in known:
             raise Invalid(f"Unknown setting {name!r}.", details=_at(name))
         elif type(value) not in (int, float) or not 0 < value <= LONGEST:
@@ -197,13 +199,13 @@ def _settings(members: Mapping[str, Any]) -> dict[str, Any]:
     return dict(members)
 
 
-def _check_schema(value: Any) -> None:
+def _check_schema(value: Any, name: str, path: str) -> None:
     if not isinstance(value, dict) or value.get("type") != "object":
-        raise Invalid("input_schema must be the schema of an object.", details=_at(INPUT_SCHEMA))
+        raise Invalid(f"{name} must be the schema of an object.", details={"path": path})
     try:
         ResponseSchema(value)
     except Unusable as unusable:
-        raise Invalid(f"input_schema: {unusable}", details=_at(INPUT_SCHEMA)) from None
+        raise Invalid(f"{name}: {unusable}", details={"path": path}) from None
 
 
 def _at(name: str) -> dict[str, str]:

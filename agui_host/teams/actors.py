@@ -22,7 +22,7 @@ class EndUser:
     actor_id: str
     credential: str
     claims: str = "{}"
-    expires: float = field(default=0.0, compare=False)
+    expires: float = 0.0
     signed_with: str = field(default="", repr=False)
 
     @property

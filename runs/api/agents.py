@@ -9,13 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agui_host.protocol.questions import rules
-from agui_host.runtimes import team_agents, team_options
+from agui_host.runtimes import registry, team_agents, team_options
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import (
     LONGEST_PAUSE,
     MOST_ATTEMPTS,
     ON_BUSY,
     Agent,
+    OnBadState,
     OnCodeChange,
     Policy,
     RecoveryMode,
@@ -29,8 +30,9 @@ from agui_project.validators import QUEUE
 SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers",
          "on_behalf_of", "on_busy", "on_busy_chat", "policy", "raw", "timeout_seconds",
          "repeatable", "recovery", "recovery_attempts", "recovery_pause", "on_code_change",
-         "heals_history", "questions", "middleware", "context_providers", "queue", "is_tool",
-         "is_default", "enabled", "created_at"]  # fmt: skip
+         "heals_history", "questions", "state_schema", "on_bad_state", "middleware",
+         "context_providers", "queue", "is_tool", "is_default", "enabled",
+         "created_at"]  # fmt: skip
 
 OPTIONS = {
     "type": "array",
@@ -52,6 +54,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     settings = serializers.SerializerMethodField()
     middleware = serializers.SerializerMethodField()
     context_providers = serializers.SerializerMethodField()
+    state_schema = serializers.SerializerMethodField()
 
     class Meta:
         model = Agent
@@ -86,6 +89,11 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     def get_context_providers(self, row: Agent) -> Any:
         """In order; only the names of the operator's own entries."""
         return team_options.visible(row, "context_providers")
+
+    @extend_schema_field({"type": "object", "nullable": True, "additionalProperties": True})
+    def get_state_schema(self, row: Agent) -> Any:
+        """The JSON Schema of its state: the team's, else that of its code; null without one."""
+        return registry.state_schema_of(row)
 
 
 class AgentFieldsSerializer(Body):
@@ -167,6 +175,18 @@ class AgentFieldsSerializer(Body):
         max_length=MOST,
         required=False,
         help_text='What a run begins with, in order: [{"name": "wisdom"}]; [] switches it off.',
+    )
+    state_schema = serializers.DictField(
+        child=serializers.JSONField(allow_null=True),
+        allow_null=True,
+        required=False,
+        help_text="A JSON Schema of its state; null: the one of its code.",
+    )
+    on_bad_state = serializers.ChoiceField(
+        OnBadState.choices,
+        required=False,
+        help_text="For a state that does not match the schema: ignore; note, a finding of the run; "
+        "refuse, which also refuses a start with such a state.",
     )
     queue = serializers.RegexField(
         rf"^{QUEUE.pattern}\Z",
