@@ -251,7 +251,7 @@ def provision(team: "Team") -> "list[Agent]":
     return rows
 
 
-def state_schema_of(row: Agent) -> dict[str, Any] | None:
+def state_schema_of(row: "Agent") -> dict[str, Any] | None:
     """The JSON Schema of the agent's state: the team's, else that of its code."""
     if row.state_schema is not None:
         schema: dict[str, Any] = row.state_schema
