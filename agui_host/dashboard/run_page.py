@@ -1,5 +1,6 @@
 """The page of one run; its events come through the public stream."""
 
+import json
 from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponse
@@ -10,6 +11,7 @@ from agui_host.dashboard import failure_panel, listing
 from agui_host.dashboard.inbox import cards
 from agui_host.dashboard.inbox.cards import Card
 from agui_host.dashboard.outline_panel import panel
+from agui_host.runtimes import registry
 from agui_host.teams.authentication import Principal
 from runs.access import access, again, comments
 from runs.access.inspect import archives, effects, findings, visits
@@ -55,9 +57,15 @@ def show(
         "repeated_by": repetition.repeated_by(run),
         "failure": failure_panel.panel(principal, run),
         "questions": questions,
+        "state_schema": _schema(run),
         "stamp": cards.stamp(questions),
     }
     return render(request, "runs/run.html", context, status=status)
+
+
+def _schema(run: Run) -> str:
+    schema = registry.state_schema_of(run.agent)
+    return "" if schema is None else json.dumps(schema, indent=2, ensure_ascii=False)
 
 
 def may_ask(run: Run) -> bool:

@@ -32,7 +32,7 @@ TOKENS = {
 }
 """By the name before the colon: the parameter of the address."""
 ME = "me"
-PEOPLE = ("user:", "key:", "link:", "ticket:")
+PEOPLE = ("user:", "key:", "end:", "link:", "ticket:")
 
 _TOKEN = re.compile(r'(?:([^\s":]+):)?(?:"([^"]*)"|([^\s"]+))(?=\s|$)|(\S+)')
 _AGO = re.compile(r"(\d{1,4}) ?([mhdw])")

@@ -9,6 +9,7 @@ from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.input import run_agent_input
 from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest
 from agui_host.protocol.wire.room import characters
+from agui_host.teams.actors import credential_of
 from agui_host.teams.authentication import Principal
 from agui_host.teams.limits import refuse_work
 from runs.access import access, comments, start
@@ -57,7 +58,7 @@ def _next_turn(principal: Principal, request: RunRequest, key: str | None) -> St
     except lifecycle.ThreadBusy:
         agent = start.find_agent(principal, request.agent)
         running = active(principal, request.thread_id)
-        mine = all(run.starter == principal.actor_id for run in running)
+        mine = all(run.starter == credential_of(principal) for run in running)
         policy = OnBusy(agent.on_busy_chat) if mine else None
         return start.start_run(principal, replace(request, on_busy=policy), key=key)
 

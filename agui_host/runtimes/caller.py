@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from agui_host.teams.actors import EndUser
 from agui_host.teams.models import Team
 
 
@@ -23,6 +24,10 @@ class Caller(Protocol):
     @property
     def actor_id(self) -> str:
         """The id that runs and the audit log record, such as ``user:alice``."""
+
+    @property
+    def end_user(self) -> EndUser | None:
+        """The person for whom a key acts."""
 
     @property
     def team(self) -> Team:

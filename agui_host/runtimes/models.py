@@ -86,6 +86,14 @@ def check_questions(value: Any) -> None:
         raise ValidationError(f"This must be a list of some of {known}.", code="questions")
 
 
+class OnBadState(models.TextChoices):
+    """What happens when the state of a run does not match the agent's schema."""
+
+    IGNORE = "ignore"
+    NOTE = "note"
+    REFUSE = "refuse"
+
+
 class Agent(TeamOwned):
     """A team's agent: its name, the runtime that runs it, and its rules."""
 
@@ -122,6 +130,18 @@ class Agent(TeamOwned):
         default=OnBusy.CANCEL_RUNNING.value,
         db_default=OnBusy.CANCEL_RUNNING.value,
         help_text="The same for a chat's new message, while the runs of its sender have not ended.",
+    )
+    on_bad_state = models.CharField(
+        max_length=6,
+        choices=OnBadState.choices,
+        default=OnBadState.IGNORE,
+        db_default=OnBadState.IGNORE.value,
+        help_text="When a state does not match the schema: nothing, a finding, or also a refusal.",
+    )
+    state_schema = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="A JSON Schema of the state; empty: the one of the agent's code.",
     )
     policy = models.CharField(
         max_length=6,
@@ -238,6 +258,10 @@ class Agent(TeamOwned):
                 condition=models.Q(policy__in=Policy.values), name="agent_policy_known"
             ),
             models.CheckConstraint(
+                condition=models.Q(on_bad_state__in=OnBadState.values),
+                name="agent_on_bad_state_known",
+            ),
+            models.CheckConstraint(
                 condition=models.Q(recovery__in=RecoveryMode.values), name="agent_recovery_known"
             ),
             models.CheckConstraint(
@@ -289,7 +313,7 @@ class Agent(TeamOwned):
         self._put_keys_away()
         self.version = self.present_version()
         if fields := set(kwargs.get("update_fields") or ()):
-            if "middleware" in fields:
+            if fields & {*keys.SECTIONS}:
                 fields.add("secrets")
             kwargs["update_fields"] = fields | {"version"}
         super().save(*args, **kwargs)
@@ -324,16 +348,29 @@ class Agent(TeamOwned):
             return list(self.middleware)
         return keys.taken_out(self.middleware, self.unsealed().get("middleware", {}))
 
-    def _put_keys_away(self) -> None:
-        if not (self.secrets or keys.mentioned(self.middleware)):
-            return
+    def providers(self) -> list[Any]:
+        """The context providers with their keys; one whose key is unreadable gets None."""
+        if not keys.mentioned(self.context_providers):
+            return list(self.context_providers)
+        return keys.taken_out(self.context_providers, self._keys_of("context_providers"))
+
+    def _keys_of(self, field: str) -> dict[str, str]:
         try:
-            known = self.unsealed().get("middleware", {})
+            known: dict[str, str] = self.unsealed().get(field, {})
         except SecretUnreadable:
-            known = {}
-        self.middleware, used = keys.put_away(self.middleware, known)
-        if used != known:
-            self.seal({"middleware": used})
+            return {}
+        return known
+
+    def _put_keys_away(self) -> None:
+        for field in keys.SECTIONS:
+            entries = getattr(self, field)
+            if not (self.secrets or keys.mentioned(entries)):
+                continue
+            known = self._keys_of(field)
+            stored, used = keys.put_away(entries, known)
+            setattr(self, field, stored)
+            if used != known:
+                self.seal({field: used})
 
 
 class AgentVersion(TeamOwned):

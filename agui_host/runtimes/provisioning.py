@@ -110,7 +110,8 @@ def _add(entry: Registered) -> None:
                 heals_history=entry.heals_history, recovery=entry.recovery,
                 on_code_change=entry.on_code_change,
                 middleware=list(entry.middleware), provided=entry.provided,
-                context_providers=list(entry.context_providers), **entry.values,
+                context_providers=list(entry.context_providers), on_bad_state=entry.on_bad_state,
+                **entry.values,
             )
             for team in some
         ]  # fmt: skip

@@ -51,6 +51,7 @@ class Registered:
     on_code_change: str = "continue"
     middleware: tuple[dict[str, Any], ...] = ()
     context_providers: tuple[dict[str, Any], ...] = ()
+    on_bad_state: str = "ignore"
 
     @property
     def values(self) -> dict[str, str]:
@@ -90,20 +91,24 @@ def agent(
     on_code_change: Literal["continue", "end"] = "continue",
     middleware: Sequence[Mapping[str, Any]] = (),
     context_providers: Sequence[Mapping[str, Any]] = (),
+    on_bad_state: Literal["ignore", "note", "refuse"] = "ignore",
 ) -> Callable[[T], T]:
     """Register a function, or a class or object with ``run(input)``, as the agent ``slug``.
 
-    ``default_state`` is the state of a run whose client sends none. ``repeatable``: a run whose
-    worker was lost may be started again from its beginning; this counts for rows that teams get
-    from then on, and so do ``raw``, whether ``rawEvent`` and RAW of its events are stored,
-    ``on_busy_chat``, what happens to a chat's new message while its sender's run has not ended, and
-    ``heals_history``, whether calls and results of a thread are mended before the agent is given
-    them, and ``recovery``: with ``continue`` another worker continues a run whose worker is lost or
-    stopped, and ``ctx.once`` gives it the results so far; ``on_code_change="end"`` ends it instead
-    if the agent's module has changed since. ``middleware`` and ``context_providers``
-    are lists of ``{"name": …}`` with options, for new rows as well. ``queue``: which workers
-    execute its runs. ``input_schema``: what MCP's clients send when they call it as a tool; it gets
-    that as ``forwardedProps.arguments``. Raises DuplicateAgent if another function has the slug.
+    ``state_schema`` is a JSON Schema of the state, which clients and people see; ``on_bad_state``,
+    for new rows, is what follows from a state that does not match it: nothing, a finding of the
+    run, or also the refusal of a start. ``default_state`` is that of a run whose client sends none.
+    ``repeatable``: a run whose worker was lost may be started again from its beginning; this counts
+    for rows that teams get from then on, and so do ``raw``, whether ``rawEvent`` and RAW of its
+    events are stored, ``on_busy_chat``, what happens to a chat's new message while its sender's run
+    has not ended, and ``heals_history``, whether calls and results of a thread are mended before
+    the agent is given them, and ``recovery``: with ``continue`` another worker continues a run
+    whose worker is lost or stopped, and ``ctx.once`` gives it the results so far;
+    ``on_code_change="end"`` ends it instead if the agent's module has changed since. ``middleware``
+    and ``context_providers`` are lists of ``{"name": …}`` with options, for new rows as well.
+    ``queue``: which workers execute its runs. ``input_schema``: what MCP's clients send when they
+    call it as a tool; it gets that as ``forwardedProps.arguments``. Raises DuplicateAgent if
+    another function has the slug.
     """
 
     def register(target: T) -> T:
@@ -126,6 +131,7 @@ def agent(
             on_code_change,
             _listed(middleware),
             _listed(context_providers),
+            on_bad_state,
         )
         other = _agents.get(slug)
         # The same name again is the same module imported twice (a reload), not a clash.
@@ -238,9 +244,19 @@ def provision(team: "Team") -> "list[Agent]":
                 "on_code_change": entry.on_code_change,
                 "middleware": list(entry.middleware),
                 "context_providers": list(entry.context_providers),
+                "on_bad_state": entry.on_bad_state,
                 "is_tool": True,
                 "is_default": entry.slug == DEFAULT_SLUG and not has_default,
             },
         )
         rows.append(row)
     return rows
+
+
+def state_schema_of(row: "Agent") -> dict[str, Any] | None:
+    """The JSON Schema of the agent's state: the team's, else that of its code."""
+    if row.state_schema is not None:
+        schema: dict[str, Any] = row.state_schema
+        return schema
+    entry = _agents.get(row.target) if row.kind == "python" else None
+    return entry.state_schema if entry else None

@@ -16,7 +16,7 @@ from agui_host.protocol.errors import Invalid
 from agui_host.protocol.intake.response_schema import ResponseSchema, Unusable
 from agui_host.runtimes import team_options
 from agui_host.runtimes.caller import Caller
-from agui_host.runtimes.kinds import kinds
+from agui_host.runtimes.kinds import kinds, on_behalf
 from agui_host.runtimes.kinds.http import RESERVED, Timeouts
 from agui_host.runtimes.models import Agent, Policy, RecoveryMode
 from agui_host.security.addresses import check_url
@@ -30,7 +30,7 @@ PROTOCOLS = ("auto", "1.0", "0.x")
 RULES = frozenset({
     "name", "description", "on_busy", "on_busy_chat", "policy", "raw", "timeout_seconds",
     "repeatable", "recovery", "recovery_attempts", "recovery_pause", "on_code_change",
-    "heals_history", "questions",
+    "heals_history", "questions", "state_schema", "on_bad_state",
     "is_tool", "queue", "is_default", "enabled",
 })  # fmt: skip
 LISTS = frozenset(team_options.TABLES)
@@ -42,6 +42,7 @@ STEERING = "steering"
 LONGEST_PATH = 500
 LONGEST = 86_400
 MAX_HEADERS, MAX_HEADER = 20, 8_000
+SHORTEST_SECRET = 32
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
 
 
@@ -87,7 +88,7 @@ def change(caller: Caller, slug: str, values: Mapping[str, Any]) -> Agent:
     """Change an agent: RULES and LISTS of any; ``url``, ``settings``, ``headers`` of a remote one.
 
     ``headers`` are merged by name, null removes one; but a URL with another origin drops all old
-    headers. Raises as ``create``, and NotFound.
+    headers, and the secret ``on_behalf_of``. Raises as ``create``, and NotFound.
     """
     find(caller, slug)
     caller.require("manage_agents")
@@ -132,6 +133,8 @@ def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) ->
         setattr(row, name, values[name])
     if "recovery" in values:
         _check_recovery(row)
+    if values.get("state_schema") is not None:
+        _check_schema(values["state_schema"], "state_schema", "state_schema")
     for name in sorted(LISTS & values.keys()):
         team_options.put(row, name, values[name])
     row.withdrawn = row.withdrawn and "enabled" not in values  # From now on it is the team's word.
@@ -145,7 +148,9 @@ def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) ->
     secrets = secrets_of(row)
     if _origin(before) != _origin(row.target):
         # A person who may change the address must not use it to learn secrets.
-        secrets["headers"] = {}
+        secrets["headers"], secrets[on_behalf.SECTION] = {}, ""
+    if on_behalf.SECTION in values:
+        secrets[on_behalf.SECTION] = _secret(values[on_behalf.SECTION])
     row.seal(
         {**secrets, "headers": _merged(secrets.get("headers", {}), values.get("headers") or {})}
     )
@@ -190,7 +195,7 @@ def _settings(members: Mapping[str, Any]) -> dict[str, Any]:
             if value not in PROTOCOLS:
                 raise Invalid(f"protocol must be one of {', '.join(PROTOCOLS)}.", details=_at(name))
         elif name == INPUT_SCHEMA:
-            _check_schema(value)
+            _check_schema(value, INPUT_SCHEMA, f"settings.{INPUT_SCHEMA}")
         elif name == STEERING:
             _check_steering(value)
         elif name not in known:
@@ -200,13 +205,13 @@ def _settings(members: Mapping[str, Any]) -> dict[str, Any]:
     return dict(members)
 
 
-def _check_schema(value: Any) -> None:
+def _check_schema(value: Any, name: str, path: str) -> None:
     if not isinstance(value, dict) or value.get("type") != "object":
-        raise Invalid("input_schema must be the schema of an object.", details=_at(INPUT_SCHEMA))
+        raise Invalid(f"{name} must be the schema of an object.", details={"path": path})
     try:
         ResponseSchema(value)
     except Unusable as unusable:
-        raise Invalid(f"input_schema: {unusable}", details=_at(INPUT_SCHEMA)) from None
+        raise Invalid(f"{name}: {unusable}", details={"path": path}) from None
 
 
 def _check_steering(value: Any) -> None:
@@ -242,6 +247,15 @@ def _merged(stored: Mapping[str, str], changes: Mapping[str, Any]) -> dict[str, 
     if len(merged) > MAX_HEADERS:
         raise Invalid(f"An agent has at most {MAX_HEADERS} headers.", details={"path": "headers"})
     return dict(merged.values())
+
+
+def _secret(value: str | None) -> str:
+    if value and not (len(value) >= SHORTEST_SECRET and _is_value(value)):
+        raise Invalid(
+            f"The secret must have at least {SHORTEST_SECRET} printable ASCII characters.",
+            details={"path": on_behalf.SECTION},
+        )
+    return value or ""
 
 
 def _is_value(value: str) -> bool:

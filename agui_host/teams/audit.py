@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from agui_host.backends.postgres import clock
 from agui_host.protocol.strict_json import dumps
 from agui_host.security.requester import ADDRESS
-from agui_host.teams.actors import Acting, Actor, actor, user_id
+from agui_host.teams.actors import Acting, Actor, actor, credential_of, user_id
 from agui_host.teams.models import AuditEntry, Team
 
 if TYPE_CHECKING:
@@ -28,14 +28,17 @@ def line(
 
     ``who`` is a principal, or the label of a part of the host; ``action`` a name like
     ``key.revoked`` (docs/audit.md lists them all), ``target`` the id or name of the object.
-    ``details`` are small JSON values: never secrets, and never the words of people or agents.
+    ``details`` are small JSON values: never secrets, and never the words of people or agents. The
+    line of a key that acts for an end user has that person's id as ``end_user``.
     """
     known = actor(who)
+    if known.end_user is not None:
+        details["end_user"] = known.end_user.sub
     return AuditEntry(
         id=clock.new_id(),
         team=team,
         who=known.label,
-        actor=known.actor_id,
+        actor=credential_of(known),
         action=action,
         target=target.replace("\x00", ""),
         details=dumps(details),

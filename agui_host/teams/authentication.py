@@ -18,6 +18,8 @@ from rest_framework.request import Request
 from agui_host.errors import Forbidden, Unauthenticated, UnsupportedMediaType
 from agui_host.security import origins, requester
 from agui_host.teams import actors, keys, recent_keys
+from agui_host.teams.actors import EndUser
+from agui_host.teams.end_users import tokens
 from agui_host.teams.models import ApiKey, Membership, Role, Team
 from agui_host.teams.permissions import allowed, within
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView  # DRF's views import this module
 
 CHALLENGE = "Bearer"
+FOR_END_USERS = frozenset({"view", "run", "answer", "cancel", "comment"})
+"""The actions of a key that acts for an end user: those on this person's own threads."""
 
 
 class SecondFactorRequired(Forbidden):
@@ -48,6 +52,7 @@ class Principal:
     by itself, so that the Origin rules apply. ``only``: the actions that the credential is for,
     whatever the role allows; None for all of them. ``agents``: the only agents it is for. A ticket
     is ``bound`` to a run, a thread or a channel; ``behind`` is the principal that it acts for.
+    ``end_user`` is the person for whom a key acts: it sees their threads and no others.
     """
 
     kind: Literal["user", "key", "link", "ticket"]
@@ -63,6 +68,7 @@ class Principal:
     bound: Bound | None = None
     behind: "Principal | None" = None
     key_id: UUID | None = None
+    end_user: EndUser | None = None
 
     @property
     def label(self) -> str:
@@ -75,6 +81,8 @@ class Principal:
 
         A ticket acts as its person or key, a link as its signed-in visitor.
         """
+        if self.end_user is not None:
+            return self.end_user.actor_id
         if self.key_id is not None:
             return actors.key_id(self.key_id)
         return actors.user_id(self.user_id) if self.user_id is not None else self.label
@@ -113,7 +121,9 @@ def resolve(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Principal
     Unauthenticated, or Forbidden for a person who is in no team.
     """
     if "authorization" in headers:
-        return _by_key(headers["authorization"])
+        return _by_key(headers)
+    if tokens.HEADER in headers:
+        raise tokens.EndUserWithoutKey
     session = _session(cookies.get(settings.SESSION_COOKIE_NAME, ""))
     user = _user_of(session)
     if user is None:
@@ -128,7 +138,7 @@ def at_hand(headers: Mapping[str, str]) -> Principal | None:
     if row is None:
         return None
     requester.identified(row.team_id)
-    return _of_key(row)
+    return _of_key(row, headers.get(tokens.HEADER))
 
 
 def person(cookies: Mapping[str, str]) -> User | None:
@@ -147,7 +157,10 @@ def refreshed(principal: Principal) -> Principal | None:
         return behind.as_ticket(principal.bound) if behind else None
     if principal.key_prefix is not None:
         row = keys.standing(principal.team, principal.key_prefix)
-        return _of_key(row) if row else None
+        if row is None or principal.end_user is None:
+            return _of_key(row) if row else None
+        end_user = principal.end_user
+        return _for(_of_key(row), end_user) if tokens.remains(row, end_user) else None
     if principal.session_key is not None:
         user = _user_of(_session(principal.session_key))
         if user is None or user.pk != principal.user_id:
@@ -178,6 +191,8 @@ def of_actor(team: Team, actor_id: str) -> Principal | None:
     successor.
     """
     kind, _, pk = actor_id.partition(":")
+    if actors.is_end_user(actor_id):
+        return None  # Only with a token.
     if kind == "key":
         row = keys.newest(team, UUID(pk))
         return _of_key(row) if row else None
@@ -227,7 +242,9 @@ class PrincipalAuthentication(BaseAuthentication):
         """None without credentials: open views answer, ``IsPrincipal`` refuses."""
         headers = {name.lower(): value for name, value in request.headers.items()}
         if "authorization" in headers:
-            return AnonymousUser(), _by_key(headers["authorization"])
+            return AnonymousUser(), _by_key(headers)
+        if tokens.HEADER in headers:
+            raise tokens.EndUserWithoutKey
         session = _session(request.COOKIES.get(settings.SESSION_COOKIE_NAME, ""))
         user = _user_of(session)
         if user is None:
@@ -268,8 +285,8 @@ def _unauthenticated(message: str | None = None) -> Unauthenticated:
     return Unauthenticated(message, headers={"WWW-Authenticate": CHALLENGE})
 
 
-def _by_key(authorization: str) -> Principal:
-    scheme, _, key = authorization.partition(" ")
+def _by_key(headers: Mapping[str, str]) -> Principal:
+    scheme, _, key = headers["authorization"].partition(" ")
     if scheme.lower() != "bearer":
         raise _unauthenticated("Send the API key as 'Authorization: Bearer <key>'.")
     row = recent_keys.find(key.strip())
@@ -277,11 +294,12 @@ def _by_key(authorization: str) -> Principal:
         raise _unauthenticated("This API key is unknown, revoked or expired.")
     keys.touch(row)
     requester.identified(row.team_id)
-    return _of_key(row)
+    return _of_key(row, headers.get(tokens.HEADER))
 
 
-def _of_key(row: ApiKey) -> Principal:
-    return Principal(
+def _of_key(row: ApiKey, token: str | None = None) -> Principal:
+    """``token`` is the header that names an end user. Raises EndUserRefused."""
+    principal = Principal(
         "key",
         row.prefix,
         row.team,
@@ -291,6 +309,12 @@ def _of_key(row: ApiKey) -> Principal:
         only=within(row.scopes),
         agents=None if row.agents is None else frozenset(row.agents),
     )
+    return principal if token is None else _for(principal, tokens.verified(row, token))
+
+
+def _for(principal: Principal, end_user: EndUser) -> Principal:
+    only = FOR_END_USERS & (FOR_END_USERS if principal.only is None else principal.only)
+    return replace(principal, end_user=end_user, only=only)
 
 
 class _ReadOnlySession(dict[str, Any]):

@@ -94,9 +94,9 @@ def rotate(
 ) -> tuple[ApiKey, str]:
     """A new key with the same rights; the old one works for ``overlap`` longer, at most.
 
-    A key that was to expire passes its length of life on, until ``latest`` at most. The keys made
-    with the old one end with it. Raises KeyRetired, and KeyRotated for a key with a successor: of
-    two rotations at once the second waits for the row.
+    A key that was to expire passes its length of life on, until ``latest`` at most, and its secret
+    for end users. The keys made with the old one end with it. Raises KeyRetired, and KeyRotated for
+    a key with a successor: of two rotations at once the second waits for the row.
     """
     with transaction.atomic():
         old: ApiKey = ApiKey.objects.already_found().select_for_update(of=("self",)).get(pk=row.pk)
@@ -111,8 +111,9 @@ def rotate(
             old.team, old.name, Role(old.role), created_by, life,
             scopes=old.scopes, agents=old.agents, by=by, made_with=made_with,
         )  # fmt: skip
-        ApiKey.objects.already_found().filter(pk=new.pk).update(replaces=old)
         new.replaces = old
+        new.end_user_secret, new.end_user_realm = old.end_user_secret, old.end_user_realm
+        new.save(update_fields=["replaces", "end_user_secret", "end_user_realm"])
         old.expiry_date = min(filter(None, (old.expiry_date, now + overlap)))
         old.save(update_fields=["expiry_date"])
         bound_minted(old)

@@ -30,7 +30,11 @@ def _action(covers: str, roles: frozenset[Role], *scopes: Scope) -> Action:
 # A key that starts runs also reads them: ``POST /agui`` answers with the run's events.
 ACTIONS: Mapping[str, Action] = {
     "view": _action(
-        "see the team, its agents, threads, runs and events, live and stored",
+        "see the agents, threads, runs and events, live and stored",
+        EVERYONE, Scope.READ, Scope.RUN,
+    ),
+    "view_team": _action(
+        "see the team's members, limits, usage, prices, views and documents",
         EVERYONE, Scope.READ, Scope.RUN,
     ),
     "run": _action(

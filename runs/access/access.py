@@ -1,8 +1,9 @@
 """May this principal read or act? Every route to a run checks here; other teams' runs give 404.
 
 A thread belongs to its team, or is private: then only the person who began it sees it. Besides that
-there are grants (``runs/models/grant.py``). Lists and counts cover the own team's runs; a run that
-another team has shared is found by its id.
+there are grants (``runs/models/grant.py``). An end user, for whom a key acts, sees only the threads
+that they began. Lists and counts cover the own team's runs; a run that another team has shared is
+found by its id.
 """
 
 from collections.abc import Callable, Collection, Hashable
@@ -23,7 +24,7 @@ from agui_host.backends.postgres.compiled import Compiled
 from agui_host.errors import Forbidden, NotFound
 from agui_host.protocol.ids import uuid7_floor
 from agui_host.teams import audit, authentication
-from agui_host.teams.actors import Acting, actor
+from agui_host.teams.actors import Acting, actor, credential_of, is_end_user
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import AuditEntry, Membership
 from agui_host.teams.tenancy import TeamQuerySet
@@ -33,8 +34,7 @@ from runs.models.grant import ACTIONS, live
 
 M = TypeVar("M", bound=Model)
 NOTED_EVERY = timedelta(minutes=1)
-READERS = 500
-"""Principals whose queries stay compiled."""
+READERS = 500  # Principals whose queries stay compiled.
 
 
 def visible(principal: Principal) -> TeamQuerySet[Run]:
@@ -111,9 +111,7 @@ def require_thread(principal: Principal, thread_id: str, *, is_known: bool | Non
     ``is_known``: what ``new_run.KNOWN`` has just said, if the caller has asked. Raises NotFound if
     it is private, and Forbidden if the principal sees only a part of it, or may only read it.
     """
-    if is_known is None:
-        is_known = new_run.knows_thread(principal.team.pk, thread_id)
-    if not is_known:
+    if not (new_run.knows_thread(principal.team.pk, thread_id) if is_known is None else is_known):
         return False  # the usual start costs no more than that
     thread = Thread.objects.for_team(principal.team).filter(thread_id=thread_id).first()
     if thread is None:
@@ -163,7 +161,7 @@ def require_for(principal: Principal, action: str, run: Run) -> None:
     Cancelling another person's run takes more than cancelling one's own.
     """
     own = is_own(principal, run.thread)
-    others = action == "cancel" and run.starter != principal.actor_id
+    others = action == "cancel" and run.starter != credential_of(principal)
     needed = [action, "cancel_others"] if others else [action]
     if own and all(map(principal.can, needed)):
         return
@@ -193,7 +191,8 @@ def is_own(principal: Principal, thread: Thread) -> bool:
     """Whether the thread is visible without any grant; this takes no query."""
     if principal.kind == "link" or thread.team_id != principal.team.pk:
         return False
-    return thread.visibility == Visibility.TEAM or thread.creator == principal.actor_id
+    is_open = thread.visibility == Visibility.TEAM and principal.end_user is None
+    return is_open or thread.creator == principal.actor_id
 
 
 def open_to(actor_id: str, column: Callable[[str], Combinable] = F) -> Q:
@@ -201,13 +200,15 @@ def open_to(actor_id: str, column: Callable[[str], Combinable] = F) -> Q:
 
     ``column`` leads from the rows to a column of their thread.
     """
+    own = Q(Exact(column("creator"), actor_id))
     of_team = Q(Exact(column("visibility"), Visibility.TEAM.value))
-    return of_team | Q(Exact(column("creator"), actor_id))
+    return own if is_end_user(actor_id) else of_team | own
 
 
 def is_creator(principal: Principal, thread: Thread) -> bool:
-    """Whether the principal's run began this thread."""
-    return thread.team_id == principal.team.pk and thread.creator == principal.actor_id
+    """Whether the principal began this thread and decides who sees it."""
+    mine = thread.creator == principal.actor_id and principal.end_user is None
+    return mine and thread.team_id == principal.team.pk
 
 
 def still_readable(principal: Principal, run_id: UUID) -> bool:
@@ -227,6 +228,8 @@ def readable(principal: Principal, run_ids: Collection[UUID]) -> set[UUID]:
 
 def grants_to(principal: Principal) -> QuerySet[Grant]:
     """The valid grants that give this principal access."""
+    if principal.end_user is not None:
+        return Grant.objects.none()
     rows = Grant.objects.own_or_granted().filter(live(), team__archived_at=None)
     if principal.kind == "link":
         rows = rows.filter(pk=principal.name, token_hash__isnull=False)
@@ -278,9 +281,7 @@ def _granted(principal: Principal, where: Q) -> frozenset[str]:
 
 def _note_use(principal: Principal, run: Run) -> None:
     """Record in the team's log who viewed a run by a grant; links are logged when opened."""
-    if principal.kind == "link":
-        return
-    if is_own(principal, run.thread):
+    if principal.kind == "link" or is_own(principal, run.thread):
         return
     used = grants_to(principal).filter(Q(run=run) | Q(thread=run.thread_id))
     for grant in used.select_related("team"):
@@ -292,8 +293,8 @@ def note_use(grant: Grant, who: Acting | str, action: str, **details: Any) -> No
 
     At most once a minute for each visitor, so that not every request costs a write.
     """
-    now, label = clock.now(), actor(who).label
-    lines = AuditEntry.objects.for_team(grant.team).filter(action=action, who=label)
+    now = clock.now()
+    lines = AuditEntry.objects.for_team(grant.team).filter(action=action, who=actor(who).label)
     since = uuid7_floor((now - NOTED_EVERY).timestamp())
     if lines.filter(target=str(grant.pk), pk__gt=since).exists():
         return

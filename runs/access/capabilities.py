@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
+from agui_host.runtimes import registry
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
 from runs.access.start import DEFAULT
@@ -62,6 +63,7 @@ def describe(agent: Agent) -> Json:
         "name": agent.name,
         "description": agent.description,
         **{name: value for name, value in texts.items() if isinstance(value, str)},
+        **({} if (schema := registry.state_schema_of(agent)) is None else {"stateSchema": schema}),
         "className": "HttpAgent",
         "capabilities": capabilities(agent),
     }

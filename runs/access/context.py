@@ -12,6 +12,7 @@ from agui_host.backends.postgres.bridge import db
 from agui_host.errors import NotFound
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.protocol.strict_json import dumps
+from agui_host.runtimes.context.person import Person
 from agui_host.runtimes.context.request import RunRequest
 from agui_host.runtimes.knowledge import documents
 from agui_host.runtimes.options import BadOptions
@@ -25,19 +26,22 @@ from runs.models import Run, Status
 Wire = dict[str, Any]
 
 
-async def provided(run: Run, body: Wire) -> Wire:
+async def provided(run: Run, body: Wire) -> tuple[Wire, list[str]]:
     """The input with the entries of the agent's context providers; stored before the agent sees it.
+
+    Also the names of the providers that failed, for the run's findings.
 
     Raises RunFailed if a required provider fails or no longer exists.
     """
-    providers = run.agent.context_providers
+    providers = run.agent.providers()
     handed = json.loads(run.context)["added"] if run.context else []
     if not providers:
-        return _with(body, handed)
+        return _with(body, handed), []
     team = await db(Team.objects.get, pk=run.team_id)
     kind, _, name = run.started_by.partition(":")
     text = RunRequest(body).text
-    query = Query(team, name if kind == "user" else "", text, run.starter)
+    person = Person.of(run.end_user, run.started_by, run.person)
+    query = Query(team, name if kind == "user" else "", text, run.starter, person)
     try:
         gathered = await chain.gather(providers, query)
     except BadOptions as bad:
@@ -47,7 +51,7 @@ async def provided(run: Run, body: Wire) -> Wire:
     added = handed + [each for each in gathered.added if each not in handed]
     running = Run.objects.for_team(team).filter(pk=run.pk, status=Status.RUNNING)
     await db(running.update, context=dumps({"added": added, "failed": gathered.failed}))
-    return _with(body, added)
+    return _with(body, added), [each["provider"] for each in gathered.failed]
 
 
 def _with(body: Wire, added: list[ContextEntry]) -> Wire:

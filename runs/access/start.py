@@ -24,6 +24,7 @@ from agui_host.teams.authentication import Principal
 from agui_host.teams.models import Team
 from runs.access import access, cursors
 from runs.access.files import files
+from runs.access.inspect import schemas
 from runs.lifecycle import answers, interrupts, lifecycle
 from runs.lifecycle.ingest import batches
 from runs.lifecycle.logs import joining
@@ -147,6 +148,7 @@ def _start_run(
     files.check(principal, request)
     agent = named_agent or find_agent(principal, _asker(principal, request))
     kinds.of(agent.kind).check_input(request.body)
+    schemas.check(agent, request.body.get("state"))
     started = lifecycle.start(
         principal.team,
         agent,

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agui_host.protocol.questions import rules
-from agui_host.runtimes import team_agents, team_options
+from agui_host.runtimes import registry, team_agents, team_options
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import (
     LONGEST_PAUSE,
@@ -17,6 +17,7 @@ from agui_host.runtimes.models import (
     ON_BUSY,
     Agent,
     AgentVersion,
+    OnBadState,
     OnCodeChange,
     Policy,
     RecoveryMode,
@@ -28,12 +29,12 @@ from agui_host.teams.authentication import principal_of
 from agui_project.validators import QUEUE
 from runs.access.agents import versions
 
-SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers", "on_busy",
-         "on_busy_chat", "policy", "raw", "timeout_seconds", "repeatable", "recovery",
-         "declared_recovery", "recovery_attempts", "recovery_pause", "on_code_change",
-         "heals_history", "questions",
-         "middleware", "context_providers", "queue", "is_tool", "is_default", "enabled",
-         "version", "created_at"]  # fmt: skip
+SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers",
+         "on_behalf_of", "on_busy", "on_busy_chat", "policy", "raw", "timeout_seconds",
+         "repeatable", "recovery", "declared_recovery", "recovery_attempts", "recovery_pause",
+         "on_code_change", "heals_history", "questions", "state_schema", "on_bad_state",
+         "middleware", "context_providers", "queue", "is_tool", "is_default", "enabled", "version",
+         "created_at"]  # fmt: skip
 
 OPTIONS = {
     "type": "array",
@@ -51,9 +52,11 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
 
     url = serializers.SerializerMethodField()
     headers = serializers.SerializerMethodField()
+    on_behalf_of = serializers.SerializerMethodField()
     settings = serializers.SerializerMethodField()
     middleware = serializers.SerializerMethodField()
     context_providers = serializers.SerializerMethodField()
+    state_schema = serializers.SerializerMethodField()
 
     class Meta:
         model = Agent
@@ -68,6 +71,10 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     def get_headers(self, row: Agent) -> list[str]:
         """The names of the headers that are sent; their values stay sealed."""
         return sorted(team_agents.secrets_of(row).get("headers", {}))
+
+    def get_on_behalf_of(self, row: Agent) -> bool:
+        """Whether it has a secret that signs the token of a run's end user."""
+        return bool(team_agents.secrets_of(row).get("on_behalf_of"))
 
     @extend_schema_field({"type": "object", "nullable": True})
     def get_settings(self, row: Agent) -> Any:
@@ -85,6 +92,11 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         """In order; only the names of the operator's own entries."""
         return team_options.visible(row, "context_providers")
 
+    @extend_schema_field({"type": "object", "nullable": True, "additionalProperties": True})
+    def get_state_schema(self, row: Agent) -> Any:
+        """The JSON Schema of its state: the team's, else that of its code; null without one."""
+        return registry.state_schema_of(row)
+
 
 class AgentFieldsSerializer(Body):
     """The settings of an agent that a team can change.
@@ -100,6 +112,13 @@ class AgentFieldsSerializer(Body):
         child=serializers.CharField(allow_null=True, trim_whitespace=False),
         required=False,
         help_text="By name, such as Authorization; null removes one. Never shown again.",
+    )
+    on_behalf_of = serializers.CharField(
+        max_length=team_agents.MAX_HEADER,
+        allow_null=True,
+        required=False,
+        help_text="A secret of 32 characters or more: it signs the header AGUI-On-Behalf-Of, which "
+        "names a run's end user. null removes it. Never shown again.",
     )
     on_busy = serializers.ChoiceField(ON_BUSY, required=False)
     on_busy_chat = serializers.ChoiceField(
@@ -158,6 +177,18 @@ class AgentFieldsSerializer(Body):
         max_length=MOST,
         required=False,
         help_text='What a run begins with, in order: [{"name": "wisdom"}]; [] switches it off.',
+    )
+    state_schema = serializers.DictField(
+        child=serializers.JSONField(allow_null=True),
+        allow_null=True,
+        required=False,
+        help_text="A JSON Schema of its state; null: the one of its code.",
+    )
+    on_bad_state = serializers.ChoiceField(
+        OnBadState.choices,
+        required=False,
+        help_text="For a state that does not match the schema: ignore; note, a finding of the run; "
+        "refuse, which also refuses a start with such a state.",
     )
     queue = serializers.RegexField(
         rf"^{QUEUE.pattern}\Z",

@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from agui_host.runtimes.models import Agent, AgentVersion
+from agui_host.teams import actors
 from agui_host.teams.api.datetimes import MomentFilter
 from agui_host.teams.authentication import Principal, principal_of
 from runs.lifecycle.words import search
@@ -40,7 +41,8 @@ class RunFilter(django_filters.FilterSet):
     )
     thread_id = django_filters.CharFilter(field_name="thread__thread_id")
     run_id = django_filters.CharFilter()
-    started_by = django_filters.CharFilter()
+    started_by = django_filters.CharFilter(method="of_starter")
+    end_user = django_filters.CharFilter(help_text="`sub` of the person for whom a key started it.")
     error = django_filters.CharFilter(
         field_name="error_code", help_text="The code of a failed run."
     )
@@ -88,6 +90,12 @@ class RunFilter(django_filters.FilterSet):
         """Ratings are few: PostgreSQL begins with them."""
         rated = Feedback.objects.for_team(self.principal.team).filter(thumb=value)
         return runs.filter(pk__in=rated.order_by().values("run"))
+
+    def of_starter(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
+        """By the label of a person or key, or by the name that usage gives to an end user."""
+        if actors.is_end_user(value):
+            return runs.filter(end_user=value.removeprefix(actors.END_USER))
+        return runs.filter(started_by=value)
 
     def pass_on(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
         """Applied last, to the runs that the others leave."""

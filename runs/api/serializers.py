@@ -55,6 +55,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "asked",
             "answered",
             "started_by",
+            "end_user",
             "created_at",
             "started_at",
             "ended_at",

@@ -107,13 +107,15 @@ def start_at_once(
 ) -> Run | None:
     """Start in a fresh thread, by one message; None, with nothing written, if ``start`` has to.
 
-    That is so if the thread exists or is being made, if the request brings answers or files, or if
-    its key may belong to an earlier run. ``new_id``: the id that the run is to have. Raises
-    LimitReached.
+    That is so if the thread exists or is being made, if the request brings answers or files, is for
+    an end user, or if its key may belong to an earlier run. ``new_id``: the id that the run is to
+    have. Raises LimitReached.
     """
     if "resume" in request.body or references.of_input(request):
         return None
     starter, limits, key = actor(started_by), limits_of(team), idempotency_key
+    if starter.end_user is not None:
+        return None
     try:
         with admission.starting(team.pk, one_message=True):
             run = at_once.start(team, choice, request, starter, limits, key=key, new_id=new_id)
@@ -137,7 +139,7 @@ def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
     checked = _checked(parent.team, request)
     references.check(parent.thread, request)
     with transaction.atomic():
-        starter = Actor(parent.started_by, parent.starter)
+        starter = new_run.starter_of(parent)
         run = make(parent.team, agent, request, starter, None, checked, parent=parent).run
         claimed = claim(run.pk)
         if claimed is None:

@@ -24,7 +24,6 @@ from django.db.models import Case, OuterRef, Subquery, UUIDField, When
 from agui_host.backends.postgres import turns
 from agui_host.protocol.errors import HostError
 from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest
-from agui_host.teams.actors import Actor
 from agui_host.teams.limits import LimitReached
 from runs.lifecycle import admission, ending, lifecycle, resume, thread_lock
 from runs.lifecycle.recovery import handing
@@ -126,7 +125,7 @@ def repeat(run_id: UUID, ends: Callable[[UUID], bool] = lambda _: True) -> Run |
         if not ends(new_id) or not is_due(run_id):
             transaction.set_rollback(True)
             return None
-        starter = Actor(run.started_by, run.starter)
+        starter = new_run.starter_of(run)
         started = lifecycle.make(
             run.team, run.agent, request, starter, None, checked, repeats=run, new_id=new_id
         )

@@ -25,10 +25,11 @@ from agui_host.protocol.questions import delivery, table
 from agui_host.protocol.questions.decision import Undecidable
 from agui_host.protocol.strict_json import dumps, size_of
 from agui_host.teams import audit
-from agui_host.teams.actors import Acting, Actor
+from agui_host.teams.actors import Acting
 from agui_host.teams.models import Team
 from runs.lifecycle import history, interrupts
 from runs.lifecycle.budgets import asking as budget_question
+from runs.lifecycle.statements import new_run
 from runs.models import ACTIVE, Interrupt, InterruptStatus, Run, Status, Thread
 
 log = structlog.get_logger(__name__)
@@ -95,7 +96,7 @@ class ResumePlan:
         Raises InterruptExpired, or InterruptAnswered for a row that has since changed.
         """
         for row, entry in self.fresh:
-            store(row, entry, Actor(run.started_by, run.starter))
+            store(row, entry, new_run.starter_of(run))
         interrupts.expire_rows(
             [row.pk for row in self.covered if row.status == InterruptStatus.OPEN]
         )

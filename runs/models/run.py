@@ -52,7 +52,7 @@ FACELESS = (Q(asked=None) | Q(answered=None, status__in=ENDED)) & Q(purged_at=No
 """A stored run whose question or last answer has still to be read from its input and its log."""
 SHOWN = 200
 """Characters of ``asked`` and ``answered``, as ``agui_host.protocol.fold.face`` cuts them."""
-BODIES = ("input", "context", "result", "usage", "error_message")
+BODIES = ("input", "context", "person", "result", "usage", "error_message")
 """Columns of a run that may hold megabytes: no list reads them."""
 
 
@@ -60,7 +60,8 @@ class Run(TeamOwned):
     """One attempt to answer inside a thread; its id is its journal's id.
 
     ``input`` and ``result`` are TEXT JSON exactly as sent: jsonb refuses NUL and lone surrogates.
-    ``starter`` is the ``actor_id`` behind the label ``started_by``. ``context`` is what context
+    ``starter`` is the ``actor_id`` behind the label ``started_by``; ``person`` are the claims about
+    its ``end_user``, as JSON, until the run is purged. ``context`` is what context
     providers added to the input, for members only (``runs/access/context.py``). ``request_digest``
     identifies the first request of an Idempotency-Key.
 
@@ -135,6 +136,11 @@ class Run(TeamOwned):
         max_length=200, help_text="Who started it: the label of a person or a key."
     )
     starter = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
+    end_user = models.CharField(
+        max_length=150, blank=True, default="", db_default="",
+        help_text="The person for whom the key started it: `sub` of the token X-AGUI-User.",
+    )  # fmt: skip
+    person = models.TextField(null=True, editable=False)  # noqa: DJ001
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
@@ -191,6 +197,11 @@ class Run(TeamOwned):
                 name="run_agent_by_version",
             ),
             models.Index(fields=["team", "started_by", "-journal"], name="run_team_by_starter"),
+            models.Index(
+                fields=["team", "end_user", "-journal"],
+                condition=~Q(end_user=""),
+                name="run_team_by_end_user",
+            ),
             models.Index(
                 fields=["parent"], condition=Q(parent__isnull=False), name="run_of_parent"
             ),

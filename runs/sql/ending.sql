@@ -40,7 +40,8 @@ begin
         select * into counted from runs_budgetedrun where run_id = of_run for no key update;
         insert into runs_spent (team_id, run_id, keys, tokens, cost, at)
         select team_id, of_run,
-               agui_budget_keys(team_id, agent_id, thread_id, journal_id, starter),
+               agui_budget_keys(team_id, agent_id, thread_id, journal_id, starter)
+                   || agui_budget_end_user(end_user),
                coalesce(read_tokens + written_tokens, read_tokens, written_tokens, 0)
                    - coalesce(counted.tokens, 0),
                coalesce(dollars, 0)::numeric(24, 6) - coalesce(counted.cost, 0),

@@ -30,13 +30,15 @@ create function agui_start_run(
 ) language plpgsql security definer as $$
 declare
     its_queue text;
+    its_rule text;
 begin
     perform agui_require_scope(of_team);
     select each.id, each.slug, each.name, each.kind, each.on_busy,
-           main_queue || case each.queue when 'default' then '' else ':' || each.queue end
-      into agent, agent_slug, agent_name, agent_kind, agent_on_busy, its_queue
+           main_queue || case each.queue when 'default' then '' else ':' || each.queue end,
+           each.on_bad_state
+      into agent, agent_slug, agent_name, agent_kind, agent_on_busy, its_queue, its_rule
       from agui_agent(of_team, wanted, or_default, only_agents) each;
-    if not found or agent_kind in ('process', 'external') then
+    if not found or agent_kind in ('process', 'external') or its_rule = 'refuse' then
         return;
     end if;
     perform agui_check(of_team, most_bytes, most_runs, since);

@@ -87,6 +87,7 @@ begin
              where r.journal_id = (job.args ->> 'run_id')::uuid
                and log.closed_at is null and log.head = 0
                and r.status in ('queued', 'running') and a.kind <> 'external'
+               and r.end_user = ''
                and not exists (select from runs_run other where other.thread_id = r.thread_id
                                   and other.journal_id <> r.journal_id)
                and not exists (select from runs_threadhistory h where h.thread_id = r.thread_id)

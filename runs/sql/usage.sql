@@ -12,7 +12,8 @@ begin
         team_id, sign, agent_id, person, owner, created_at, status, tokens_in, tokens_out,
         tokens_cached, cost, by_model, questions, queued_ms, took_ms)
     values (
-        run.team_id, sign, run.agent_id, run.started_by,
+        run.team_id, sign, run.agent_id,
+        case run.end_user when '' then run.started_by else 'end:' || run.end_user end,
         coalesce(its_owner, (select case visibility when 'private' then creator else '' end
                                from runs_thread where id = run.thread_id), ''),
         run.created_at, run.status, run.tokens_in, run.tokens_out, run.tokens_cached, run.cost,

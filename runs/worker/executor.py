@@ -42,7 +42,7 @@ from runs.lifecycle.recovery.continuing import Continued
 from runs.lifecycle.statuses import log_end
 from runs.lifecycle.usage import team_prices
 from runs.worker import failures, traces
-from runs.worker.agent import inboxes
+from runs.worker.agent import end_state, inboxes
 from runs.worker.budgets.watch import Spent, Watch
 from runs.worker.children import Children
 from runs.worker.continuing import contexts, leaving
@@ -277,7 +277,7 @@ class Execution:
         self.prices = await team_prices.loaded(self.run.team_id)
         for action, times in self.repairs.items():
             intake.findings.add(1, healing.RULE, action, times)
-        ctx = await contexts.make(self.claimed, self.input, self.children.spawn, lease)
+        ctx = await contexts.make(self.claimed, self.input, self.children.spawn, lease, intake)
         self.ctx, self.spent = ctx, ctx.spent
         accept, replicas, work = intake.accept, intake.replicas, self.work
         if lease.full:
@@ -383,7 +383,7 @@ class Execution:
     def _also(self) -> list[Also]:
         """What shares the records' transaction: findings and, with the end, the run's status."""
         also: list[Also] = []
-        if new_findings := self.intake.take_findings():
+        if new_findings := end_state.findings(self.run.agent, self.intake, self.lease):
             also.append(partial(findings.store, self.run.pk, new_findings))
         if (terminal := self.intake.terminal) is not None:
             tally = self.intake.tally

@@ -125,6 +125,7 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_LOOP_BLOCK_LIMIT": SPANS,
     "AGUI_SSE_HEARTBEAT": SPANS,
     "AGUI_KEY_CACHE_SECONDS": (*SECONDS, "3"),
+    "AGUI_END_USER_SECONDS": NUMBERS,
     "AGUI_STALL_TIMEOUT": SPANS,
     "AGUI_METRICS_KEY": ("short", "ü" * 40),
     "AGUI_METRICS_ADDRESS": ("9464", "host:", ":9464", "host:0", "host:port", "host:70000"),

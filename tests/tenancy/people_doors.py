@@ -100,6 +100,10 @@ PEOPLE: dict[str, Door] = {
         {"GET": Who(302, 401, 404, 200), "POST": FORGED}, "team/members/{member}/remove"
     ),
     "team/keys/": Door({"GET": PAGE, "POST": FORGED}),
+    "api/v1/keys/<uuid:key_id>/end_user_secret": Door(
+        {"POST": Who(401, 401, 404, 201), "DELETE": Who(401, 401, 404, 204)},
+        "api/v1/keys/{apikey}/end_user_secret",
+    ),
     "team/keys/<uuid:key_id>/rotate": Door(FORM, "team/keys/{apikey}/rotate"),
     "team/keys/<uuid:key_id>/revoke": Door(FORM, "team/keys/{apikey}/revoke"),
     "team/webhooks/": Door({"GET": PAGE, "POST": FORGED}),

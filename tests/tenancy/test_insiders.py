@@ -23,6 +23,7 @@ __all__ = ["house"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 READ = {"GET": "view"}
+TEAM = {"GET": "view_team"}
 
 NEEDS: dict[str, dict[str, str]] = {
     "api/v1/runs": {**READ, "POST": "run"},
@@ -55,16 +56,17 @@ NEEDS: dict[str, dict[str, str]] = {
     "api/v1/keys/<uuid:key_id>": {"GET": "manage_keys"},
     "api/v1/keys/<uuid:key_id>/rotate": {"POST": "manage_keys"},
     "api/v1/keys/<uuid:key_id>/revoke": {"POST": "manage_keys"},
-    "api/v1/members": READ,
+    "api/v1/keys/<uuid:key_id>/end_user_secret": dict.fromkeys(("POST", "DELETE"), "manage_keys"),
+    "api/v1/members": TEAM,
     "api/v1/members/<int:member_id>": {
-        **READ,
+        **TEAM,
         "PATCH": "manage_members",
         "DELETE": "manage_members",
     },
     "api/v1/domains": {"GET": "manage_members"},
     "api/v1/group-rules": {"GET": "manage_members", "POST": "manage_team"},
     "api/v1/group-rules/<uuid:rule_id>": {"DELETE": "manage_team"},
-    "api/v1/teams": READ,
+    "api/v1/teams": TEAM,
     "api/v1/tickets": {"POST": "view"},
     "api/v1/teams/<uuid:team_id>": {"PATCH": "manage_team"},
     "api/v1/teams/<uuid:team_id>/archive": {"POST": "manage_team"},
@@ -74,9 +76,9 @@ NEEDS: dict[str, dict[str, str]] = {
     "api/v1/audit": {"GET": "see_audit"},
     "api/v1/audit.csv": {"GET": "see_audit"},
     "api/v1/audit.ndjson": {"GET": "see_audit"},
-    "api/v1/limits": READ,
-    "api/v1/usage": READ,
-    "api/v1/prices": {**READ, "PUT": "manage_team"},
+    "api/v1/limits": TEAM,
+    "api/v1/usage": TEAM,
+    "api/v1/prices": {**TEAM, "PUT": "manage_team"},
     "api/v1/webhooks": dict.fromkeys(("GET", "POST"), "manage_webhooks"),
     "api/v1/webhooks/<uuid:webhook_id>": dict.fromkeys(
         ("GET", "PATCH", "DELETE"), "manage_webhooks"
@@ -99,12 +101,12 @@ NEEDS: dict[str, dict[str, str]] = {
     "api/v1/schedules": dict.fromkeys(("GET", "POST"), "schedule"),
     "api/v1/schedules/<uuid:schedule_id>": dict.fromkeys(("GET", "PATCH", "DELETE"), "schedule"),
     "api/v1/schedules/<uuid:schedule_id>/run": {"POST": "schedule"},
-    "api/v1/views": {**READ, "POST": "view"},
-    "api/v1/views/<uuid:view_id>": {**READ, "PATCH": "manage_views", "DELETE": "manage_views"},
+    "api/v1/views": dict.fromkeys(("GET", "POST"), "view_team"),
+    "api/v1/views/<uuid:view_id>": {**TEAM, "PATCH": "manage_views", "DELETE": "manage_views"},
     "api/v1/files": {**READ, "POST": "run"},
     "api/v1/files/<uuid:file_id>": {**READ, "DELETE": "delete"},
-    "api/v1/documents": {**READ, "POST": "manage_agents"},
-    "api/v1/documents/<uuid:document_id>": {**READ, "DELETE": "manage_agents"},
+    "api/v1/documents": {**TEAM, "POST": "manage_agents"},
+    "api/v1/documents/<uuid:document_id>": {**TEAM, "DELETE": "manage_agents"},
     # People of the team may read these two; keys, which these insiders have, only with more.
     "api/v1/runs/<uuid:run_id>/context": {"GET": "manage_agents"},
     "api/v1/wisdom": {"GET": "manage_agents", "POST": "manage_agents"},

@@ -51,4 +51,5 @@ def thousands(number: int) -> str:
 def person(label: str) -> str:
     """The name in a label like ``user:alice``; other kinds keep theirs: ``key abcd1234``."""
     kind, _, name = label.partition(":")
+    kind = "end user" if kind == "end" else kind
     return name if kind == "user" else f"{kind} {name}".strip()

@@ -30,7 +30,7 @@ OWN_PAGES = ("cross-origin-resource-policy", "same-origin")
 """No page of another site loads a log as an image or a script; fetch asks by CORS, as ever."""
 JSON = {
     "content-type": "application/json",
-    "vary": "Authorization, Cookie",
+    "vary": "Authorization, Cookie, X-AGUI-User",
     OWN_PAGES[0]: OWN_PAGES[1],
 }
 BARE = sse.EVENTS._replace(media_type=b"text/event-stream")

@@ -71,6 +71,8 @@ MEANINGS = {
     "left_out": "A second result of a call in the thread, or one without a call; it was left out.",
     "moved": "A result in the thread away from its call; the agent got it after the call.",
     "answered": "A call in the thread without a result; the agent got a substitute.",
+    "skipped": "A context provider failed or was late; the agent began without its entries.",
+    "unmatched": "The state at the end does not match the agent's schema.",
     "completed": "Arguments in the thread that are no JSON; the agent got them completed.",
 }
 """What each action means, for people."""

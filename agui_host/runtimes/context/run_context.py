@@ -14,6 +14,7 @@ from agui_host.runtimes.context.files import RunFile, find
 from agui_host.runtimes.context.inbox import Inbox
 from agui_host.runtimes.context.log_lines import LINES, Line, LogLines
 from agui_host.runtimes.context.outbox import Outbox, frozen
+from agui_host.runtimes.context.person import Person
 from agui_host.runtimes.context.recovering import Recovering
 from agui_host.runtimes.context.spans import (
     Activity,
@@ -61,8 +62,9 @@ class RunContext(Recovering):
     """One run, as its agent sees it: the input, and the methods that emit events.
 
     ``body`` is the RunAgentInput in wire form, ``agent`` the slug, ``settings`` the agent's own,
-    ``team`` an opaque id. Emitting never blocks an async agent; an agent that emits thousands of
-    events without an ``await`` in between should call ``await ctx.drain()`` now and then.
+    ``team`` an opaque id, ``person`` the end user for whom a key started it. Emitting never blocks
+    an async agent; an agent that emits thousands of events without an ``await`` in between should
+    call ``await ctx.drain()`` now and then.
     """
 
     def __init__(
@@ -76,12 +78,14 @@ class RunContext(Recovering):
         spawn: Spawn | None = None,
         files: Iterable[RunFile] = (),
         effects: Effects | None = None,
+        person: Person | None = None,
     ) -> None:
         super().__init__(body, effects)
         self.agent = agent
         self.settings: dict[str, Any] = dict(settings or {})
         self.team = team
         self.default_state = default_state
+        self.person = person
         self._spawn = spawn
         self.files = list(files)
         self.result: Any = None

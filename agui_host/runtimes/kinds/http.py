@@ -26,7 +26,7 @@ from agui_host.protocol.sizes import LongEvent
 from agui_host.protocol.strict_json import MAX_VALUES, dumps, has_too_many_values
 from agui_host.runtimes.context.files import inlined
 from agui_host.runtimes.context.run_context import RunContext
-from agui_host.runtimes.kinds import declared
+from agui_host.runtimes.kinds import declared, on_behalf
 from agui_host.runtimes.kinds.again import Again
 from agui_host.runtimes.kinds.legacy_input import legacy
 from agui_host.runtimes.kinds.sse import SseParser
@@ -53,10 +53,10 @@ HEADERS = {
 }
 ATTEMPT = "agui-attempt"
 """The header of a request that another worker of this host has made before, for the same run."""
-RESERVED = frozenset(
-    {*HEADERS, ATTEMPT, "host", "content-length", "transfer-encoding", "connection"}
-)
 More = Callable[[], Awaitable[list[str] | Said | None]]
+RESERVED = frozenset({*HEADERS, ATTEMPT, on_behalf.HEADER}) | {
+    "host", "content-length", "transfer-encoding", "connection",
+}  # fmt: skip
 _clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]" = WeakKeyDictionary()
 
 
@@ -97,11 +97,13 @@ class HttpRuntime:
         protocol: str = "auto",
         steering: str = "",
         row: "Agent | None" = None,
+        on_behalf_of: str = "",
     ) -> None:
         """``protocol``: "1.0", "0.x", or "auto": 1.0 first, 0.x for a peer that refuses it.
 
         ``steering``: where it takes messages to a run; the peer's own answer can name it as well.
-        ``row`` keeps the peer's declaration on recovery.
+        ``row`` keeps the peer's declaration on recovery. ``on_behalf_of``: the secret that signs
+        the token of a run's end user.
         """
         self._url = url
         self._headers = dict(headers or {})
@@ -109,14 +111,16 @@ class HttpRuntime:
         self._protocol = protocol
         self._steering = steering
         self._row = row
+        self._on_behalf_of = on_behalf_of
 
     @classmethod
     def of(cls, row: "Agent") -> "HttpRuntime":
         """The runtime of an Agent row: its target is the URL, its headers are sealed."""
         members = row.settings if isinstance(row.settings, dict) else {}
-        headers = row.unsealed().get("headers", {})
+        secrets, timeouts = row.unsealed(), Timeouts.of(members)
         protocol, steering = members.get("protocol", "auto"), members.get("steering", "")
-        return cls(row.target, headers, Timeouts.of(members), protocol, steering, row)
+        headers, secret = secrets.get("headers", {}), secrets.get(on_behalf.SECTION, "")
+        return cls(row.target, headers, timeouts, protocol, steering, row, secret)
 
     async def run(self, ctx: RunContext) -> AsyncGenerator[Any, None]:
         """The peer's events up to its terminal one. Raises RunFailed if the peer fails."""
@@ -179,7 +183,7 @@ class HttpRuntime:
         while True:
             content = dumps(legacy(run_input) if is_older else run_input).encode()
             try:
-                response = await self._post(content, ctx.attempt)
+                response = await self._post(content, ctx)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 if not pauses or _is_distrusted(error):
                     raise
@@ -193,20 +197,21 @@ class HttpRuntime:
             if response.status_code in RETRIED:
                 await asyncio.sleep(pauses.pop(0))
 
-    async def _post(self, content: bytes, attempt: int) -> httpx.Response:
+    async def _post(self, content: bytes, ctx: RunContext) -> httpx.Response:
         """The head of the answer, after at most MAX_REDIRECTS that keep method and body.
 
         The agent's own headers go to the origin they were set for, and nowhere else.
         """
         url, timeouts = self._url, self._timeouts
-        headers = HEADERS | ({ATTEMPT: str(attempt)} if attempt > 1 else {})
+        headers = HEADERS | ({ATTEMPT: str(ctx.attempt)} if ctx.attempt > 1 else {})
+        own = self._headers | on_behalf.headers(ctx, self._on_behalf_of, self._url)
         for _ in range(MAX_REDIRECTS + 1):
             at_home = origin(url) == origin(self._url)
             request = _client().build_request(
                 "POST",
                 url,
                 content=content,
-                headers=(self._headers if at_home else {}) | headers,
+                headers=(own if at_home else {}) | headers,
                 timeout=httpx.Timeout(timeouts.idle_seconds, connect=timeouts.connect_seconds),
             )
             try:

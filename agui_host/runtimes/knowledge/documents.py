@@ -41,7 +41,7 @@ def require_inside(who: Caller) -> None:
 
 def visible(who: Caller) -> TeamQuerySet[Document]:
     """The team's documents, without their text."""
-    who.require("view")
+    who.require("view_team")
     return Document.objects.for_team(who.team).defer("text")
 
 

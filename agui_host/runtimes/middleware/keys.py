@@ -1,4 +1,4 @@
-"""API keys in a chain: kept among the agent's secrets, with a reference in their place."""
+"""API keys in a chain or a list of providers: kept in the agent's secrets, with references."""
 
 from collections.abc import Callable, Mapping
 from secrets import token_hex
@@ -7,6 +7,8 @@ from typing import Any
 from agui_host.runtimes.middleware.base import Options
 
 MEMBER = "api_key"
+SECTIONS = ("middleware", "context_providers")
+"""The lists of an agent that can have keys, and the sections of its secrets with those."""
 
 
 class StoredSecret(Options):

@@ -8,6 +8,7 @@ from django.db import connection, transaction
 from pydantic import BaseModel, ConfigDict, Field
 
 from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.context.person import Person
 from agui_host.teams.models import Team
 
 ContextEntry = dict[str, str]
@@ -18,13 +19,15 @@ ContextEntry = dict[str, str]
 class Query:
     """The run that is about to start: ``user`` is a login ("" for a key), ``question`` its text.
 
-    ``starter`` is the ``actor_id`` of the person or key that started it (``teams.actors``).
+    ``starter`` is the ``actor_id`` of the person or key that started it (``teams.actors``),
+    ``person`` the end user for whom a key did.
     """
 
     team: Team
     user: str
     question: str
     starter: str = ""
+    person: Person | None = None
 
 
 class Options(BaseModel):

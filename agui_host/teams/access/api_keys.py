@@ -12,6 +12,7 @@ from agui_host.protocol.errors import Invalid
 from agui_host.teams import keys
 from agui_host.teams.access import members
 from agui_host.teams.authentication import Principal
+from agui_host.teams.end_users import signing
 from agui_host.teams.models import ApiKey, Role, Team
 from agui_host.teams.permissions import AGENT_FINDERS, reaches, within
 from agui_host.teams.tenancy import TeamQuerySet
@@ -81,6 +82,19 @@ def revoke(principal: Principal, key_id: UUID) -> ApiKey:
     row = find(principal, key_id)
     keys.revoke(row, principal)
     return row
+
+
+def renew_end_user_secret(principal: Principal, key_id: UUID) -> str:
+    """``signing.renew`` for a key with no more rights than the principal."""
+    with members.holding(principal) as now:
+        row = find(now, key_id)
+        _require_within(now, Role(row.role), row.scopes, row.agents)
+        return signing.renew(row, principal)
+
+
+def remove_end_user_secret(principal: Principal, key_id: UUID) -> None:
+    """``signing.remove`` for any key of the team."""
+    signing.remove(find(principal, key_id), principal)
 
 
 def _require_within(

@@ -46,7 +46,7 @@ class Removal:
 
 def visible(principal: Principal) -> TeamQuerySet[Membership]:
     """The people of the principal's team."""
-    principal.require("view")
+    principal.require("view_team")
     return Membership.objects.for_team(principal.team).select_related("user")
 
 
@@ -60,7 +60,7 @@ def find(principal: Principal, member_id: int) -> Membership:
 
 def teams_of(principal: Principal) -> list[tuple[Team, Role]]:
     """The teams that a person is in, the oldest membership first; for others their own."""
-    principal.require("view")
+    principal.require("view_team")
     if principal.kind != "user":
         return [(principal.team, principal.role)]
     mine = Membership.objects.of_one_person().filter(user=principal.user_id, team__archived_at=None)

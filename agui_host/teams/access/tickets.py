@@ -6,6 +6,8 @@ signature stops forged tickets even from someone who has seen the table, and kee
 the database.
 """
 
+import json
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -16,8 +18,10 @@ from django.db.models.functions import Now
 
 from agui_host.backends.postgres import scope
 from agui_host.errors import Forbidden, Unauthenticated
+from agui_host.protocol.strict_json import dumps
 from agui_host.security import requester
 from agui_host.teams import authentication
+from agui_host.teams.actors import EndUser
 from agui_host.teams.authentication import Bound, Principal
 from agui_host.teams.models import ApiKey, Role, StreamTicket
 from agui_host.teams.tenancy import TeamQuerySet
@@ -53,7 +57,8 @@ def _row(principal: Principal, bound: Bound) -> str:
     behind: dict[str, Any]
     if principal.kind == "key":
         row = ApiKey.objects.for_team(principal.team).only("pk").get(prefix=principal.key_prefix)
-        behind = {"api_key": row}
+        end_user = principal.end_user and dumps(asdict(principal.end_user))
+        behind = {"api_key": row, "end_user": end_user or ""}
     elif principal.kind == "user":
         behind = {"user_id": principal.user_id, "session_key": principal.session_key or ""}
     else:
@@ -138,8 +143,9 @@ def _behind(ticket: StreamTicket) -> Principal:
     if ticket.api_key is not None:
         prefix = ticket.api_key.prefix
         return Principal(
-            "key", prefix, ticket.team, Role.VIEWER, key_prefix=prefix, key_id=ticket.api_key.pk
-        )
+            "key", prefix, ticket.team, Role.VIEWER, key_prefix=prefix, key_id=ticket.api_key.pk,
+            end_user=EndUser(**json.loads(ticket.end_user)) if ticket.end_user else None,
+        )  # fmt: skip
     assert ticket.user is not None  # noqa: S101  (ticket_of_somebody)
     name, session_key = ticket.user.get_username(), ticket.session_key or None
     return Principal(

@@ -35,19 +35,30 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
     replaces = serializers.CharField(source="replaces.prefix", default=None, allow_null=True)
     replaced_by = serializers.CharField(source="replaced_by.prefix", default=None, allow_null=True)
     usable = serializers.SerializerMethodField()
+    end_users = serializers.SerializerMethodField()
 
     class Meta:
         model = ApiKey
         fields = [
             "id", "prefix", "name", "role", "scopes", "agents", "usable", "revoked", "expires_at",
             "created_at", "created_by", "made_with", "replaces", "replaced_by", "last_used_at",
-            "last_used_from",
+            "last_used_from", "end_users",
         ]  # fmt: skip
         read_only_fields = fields
 
     def get_usable(self, row: ApiKey) -> bool:
         """Whether the key still opens anything."""
         return keys.usable(row)
+
+    def get_end_users(self, row: ApiKey) -> bool:
+        """Whether the key has a secret that signs end users."""
+        return bool(row.end_user_secret)
+
+
+class EndUserSecretSerializer(serializers.Serializer[Any]):
+    """The secret that signs the tokens of a key's end users, this once."""
+
+    secret = serializers.CharField(read_only=True)
 
 
 class NewKeySerializer(KeySerializer):
@@ -151,6 +162,23 @@ class KeyRevoke(APIView):
     def post(self, request: Request, key_id: UUID) -> Response:
         """Revoke a key for good, and end its open streams; twice is fine."""
         return Response(KeySerializer(api_keys.revoke(principal_of(request), key_id)).data)
+
+
+class KeyEndUserSecret(APIView):
+    """The secret with which a key's owner signs tokens for ``X-AGUI-User``."""
+
+    @extend_schema(request=None, responses={201: EndUserSecretSerializer})
+    @without_body
+    def post(self, request: Request, key_id: UUID) -> Response:
+        """Make the secret, or a new one; tokens signed with the former secret are refused."""
+        secret = api_keys.renew_end_user_secret(principal_of(request), key_id)
+        return Response({"secret": secret}, status=201)
+
+    @extend_schema(request=None, responses={204: None})
+    def delete(self, request: Request, key_id: UUID) -> Response:
+        """Remove the secret: the key acts for no end user any longer."""
+        api_keys.remove_end_user_secret(principal_of(request), key_id)
+        return Response(status=204)
 
 
 def _shown(row: ApiKey, text: str) -> Response:

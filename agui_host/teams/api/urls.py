@@ -17,6 +17,11 @@ urlpatterns = [
     path("keys/<uuid:key_id>", keys.KeyDetail.as_view(), name="api-key"),
     path("keys/<uuid:key_id>/rotate", keys.KeyRotate.as_view(), name="api-key-rotate"),
     path("keys/<uuid:key_id>/revoke", keys.KeyRevoke.as_view(), name="api-key-revoke"),
+    path(
+        "keys/<uuid:key_id>/end_user_secret",
+        keys.KeyEndUserSecret.as_view(),
+        name="api-key-end-user-secret",
+    ),
     path("members", members.MemberList.as_view(), name="api-members"),
     path("members/<int:member_id>", members.MemberDetail.as_view(), name="api-member"),
     path("sessions", sessions.SessionList.as_view(), name="api-sessions"),

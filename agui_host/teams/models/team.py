@@ -11,6 +11,7 @@ from django.db.models.functions import Lower, Now
 from rest_framework_api_key.crypto import KeyGenerator
 from rest_framework_api_key.models import AbstractAPIKey, BaseAPIKeyManager
 
+from agui_host.security.secrets import SealedField
 from agui_host.teams.actors import LONGEST
 from agui_host.teams.tenancy import TeamOwned, TeamQuerySet
 
@@ -144,6 +145,9 @@ class ApiKey(TeamOwned, AbstractAPIKey):
     ``agents`` None: every agent. ``replaces`` is the key that it was rotated from, ``made_with``
     the key that created it: it never outlives that. ``created_by`` is the person who answers for
     it, and it works while they are an active member; None: the host's operator.
+
+    ``end_user_secret`` signs the tokens of its end users; ``end_user_realm`` keeps them apart from
+    those of other keys, and passes to its successors.
     """
 
     # The library's own primary key is the hash, which would show in every URL of the key.
@@ -169,6 +173,8 @@ class ApiKey(TeamOwned, AbstractAPIKey):
     )
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_used_from = models.GenericIPAddressField(null=True, blank=True, editable=False)
+    end_user_secret = SealedField(db_default="")
+    end_user_realm = models.UUIDField(null=True, editable=False)
 
     objects: ClassVar[ApiKeyManager] = ApiKeyManager()
 
@@ -323,7 +329,8 @@ class StreamTicket(TeamOwned):
     """A browser's pass to one stream, since it cannot send a credential in a header there.
 
     ``run`` or ``thread`` is its purpose; neither: a socket for everything. ``user`` (with the
-    browser's ``session_key``, if one asked) or ``api_key`` is its credential.
+    browser's ``session_key``, if one asked) or ``api_key`` is its credential. ``end_user`` is
+    ``EndUser`` as JSON if the key acted for one.
     ``opened_run`` is the run whose stream it has opened, at ``opened_at``; null if it opened a
     socket for everything.
     """
@@ -336,6 +343,7 @@ class StreamTicket(TeamOwned):
     )
     session_key = models.CharField(max_length=40, blank=True)
     api_key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, null=True, related_name="+")
+    end_user = models.TextField(default="", db_default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     opened_at = models.DateTimeField(null=True)
     opened_run = models.UUIDField(null=True)

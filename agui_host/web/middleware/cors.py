@@ -18,7 +18,7 @@ METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 HEADERS = (
     b"A2A-Version, Accept, Authorization, Cache-Control, Content-Type, Idempotency-Key, "
     b"If-None-Match, Last-Event-ID, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, "
-    b"Producer-Epoch, Producer-Id, Producer-Seq, Stream-Closed, X-Request-ID, X-Run-Id"
+    b"Producer-Epoch, Producer-Id, Producer-Seq, Stream-Closed, X-AGUI-User, X-Request-ID, X-Run-Id"
 )
 EXPOSED = (
     b"Content-Disposition, Content-Location, ETag, Location, Producer-Epoch, "

@@ -5,7 +5,7 @@ from typing import Any
 
 from agui_host.web.scope import App, RawHeaders, Receive, Scope, Send, varying
 
-CREDENTIALS = ("Authorization", "Cookie")
+CREDENTIALS = ("Authorization", "Cookie", "X-AGUI-User")
 """Request headers that decide an answer's content."""
 
 

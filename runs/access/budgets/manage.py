@@ -39,6 +39,8 @@ def visible(principal: Principal) -> TeamQuerySet[Budget]:
         agents = Agent.objects.for_team(principal.team).filter(slug__in=list(principal.agents))
         mine = [str(key) for key in agents.values_list("pk", flat=True)]
         return rows.filter(scope=BudgetScope.AGENT, key__in=mine)
+    if principal.end_user is not None:
+        return rows.filter(scope=BudgetScope.PERSON, key=principal.end_user.name)
     of_one = Q(scope__in=(BudgetScope.THREAD, BudgetScope.RUN))
     narrow = list(rows.filter(of_one).values_list("pk", "scope", "key"))
     unseen = [pk for pk, scope, key in narrow if not _sees(principal, scope, UUID(key))]
@@ -199,6 +201,8 @@ def _team(principal: Principal, of: str) -> str:
 
 
 def _person(principal: Principal, of: str) -> str:
+    if actors.is_end_user(of):
+        return of
     rows = Membership.objects.for_team(principal.team)
     member = rows.filter(Q(user__username=of) | _by_id(of)).first()
     if member is None:
@@ -248,7 +252,9 @@ KEYS: Mapping[BudgetScope, Callable[[Principal, str], str]] = {
 BY_KEY: Mapping[BudgetScope, Callable[[str], Q]] = {
     BudgetScope.AGENT: lambda key: Q(agent_id=UUID(key)),
     BudgetScope.TEAM: lambda key: Q(team_id=UUID(key)),
-    BudgetScope.PERSON: lambda key: Q(starter=key),
+    BudgetScope.PERSON: lambda key: (
+        Q(end_user=key.removeprefix(actors.END_USER)) if actors.is_end_user(key) else Q(starter=key)
+    ),
     BudgetScope.KEY: lambda key: Q(starter=key),
     BudgetScope.THREAD: lambda key: Q(thread_id=UUID(key)),
     BudgetScope.RUN: lambda key: Q(pk=UUID(key)),

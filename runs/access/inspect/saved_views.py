@@ -33,7 +33,7 @@ class ViewNameTaken(Conflict):
 
 def visible(principal: Principal) -> TeamQuerySet[SavedView]:
     """The team's views and the principal's own. Raises Forbidden."""
-    principal.require("view")
+    principal.require("view_team")
     rows = SavedView.objects.for_team(principal.team)
     return rows.filter(Q(shared=True) | Q(creator=principal.actor_id))
 
@@ -57,7 +57,7 @@ def create(principal: Principal, values: Mapping[str, Any]) -> SavedView:
     Raises Forbidden, Invalid, ViewsFull, ViewNameTaken.
     """
     with members.holding(principal) as now:
-        now.require("run" if values.get("shared") else "view")
+        now.require("run" if values.get("shared") else "view_team")
         row = SavedView(team=now.team, created_by=principal.label, creator=principal.actor_id)
         _save(row, values)
         _record(principal, row, "view.created")

@@ -36,7 +36,7 @@ changes as (
       from runs_usagechange
      where team_id = %(team)s and created_at >= %(since)s and created_at < %(until)s
     union all
-    select 1, run.agent_id, run.started_by,
+    select 1, run.agent_id, {person},
            case thread.visibility when 'private' then thread.creator else '' end, run.created_at,
            run.status, null, null, null, null, null, null, null, null
       from runs_run run join runs_thread thread on thread.id = run.thread_id
@@ -75,7 +75,7 @@ select agent.slug, took.bucket, sum(took.runs)::bigint
  where %(owner)s::text is null or took.owner in ('', %(owner)s)
  group by 1, 2
 """
-_CHANGES = _CHANGES.format(active=IS_ACTIVE)
+_CHANGES = _CHANGES.format(active=IS_ACTIVE, person=sums.PERSON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def read(
 
     ``more`` is a condition on ``total``, with ``values``. Raises Forbidden.
     """
-    access.require(principal, "view")
+    access.require(principal, "view_team")
     names, expressions = list(keys), list(keys.values())
     order = ["day desc"] if "day" in keys else []
     statement = _READ.format(
@@ -156,7 +156,7 @@ def durations(
     principal: Principal, period: Period, *, listed: bool = False
 ) -> dict[str, dict[int, int]]:
     """By agent: how many runs were in each bucket of durations (``percentile``)."""
-    access.require(principal, "view")
+    access.require(principal, "view_team")
     statement = _TOOK.format(changes=_CHANGES, took=sums.took("changes"))
     with connection.cursor() as cursor:
         cursor.execute(statement, _scope(principal, period, listed=listed))

@@ -14,7 +14,7 @@ from runs.models import ModelPrice
 
 def own(principal: Principal) -> list[ModelPrice]:
     """The team's own prices, by model. Raises Forbidden."""
-    access.require(principal, "view")
+    access.require(principal, "view_team")
     return team_prices.own(principal.team)
 
 

@@ -33,5 +33,5 @@ class TeamLimits(APIView):
     def get(self, request: Request) -> Response:
         """Each limit of the team: its name, its value, its present use."""
         principal = principal_of(request)
-        access.require(principal, "view")
+        access.require(principal, "view_team")
         return Response(LimitsSerializer({"limits": limits.of(principal.team)}).data)

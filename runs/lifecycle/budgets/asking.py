@@ -74,7 +74,7 @@ def answered(team: Team, interrupt_id: str, entry: dict[str, Any], by: Acting) -
     payload = entry.get("payload")
     if key is None or entry["status"] != "resolved" or not _is_yes(payload):
         return
-    if not _may_raise(team, by.actor_id):
+    if not _may_raise(team, by):
         raise Forbidden(details={"action": ACTION})
     row = Budget.objects.for_team(team).select_for_update(no_key=True).filter(pk=key).first()
     if row is None:
@@ -86,8 +86,8 @@ def answered(team: Team, interrupt_id: str, entry: dict[str, Any], by: Acting) -
     audit.record(by, team, "budget.raised", str(key), max=float(row.max))
 
 
-def _may_raise(team: Team, actor_id: str) -> bool:
-    kind, _, key = actor_id.partition(":")
+def _may_raise(team: Team, by: Acting) -> bool:
+    kind, _, key = by.actor_id.partition(":")
     if kind == "key":
         row = keys.newest(team, UUID(key))
         return (

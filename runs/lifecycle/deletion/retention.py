@@ -263,6 +263,7 @@ def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
         purged_at=clock.now(),
         input="{}",
         context=None,
+        person=None,
         result=None,
         usage=None,
         error_message="",

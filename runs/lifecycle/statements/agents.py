@@ -8,7 +8,15 @@ from django.db import connection
 
 from agui_host.runtimes.models import Agent
 
-FIELDS = ["team_id", "id", "slug", "name", "kind", "on_busy"]  # in the model's order
+FIELDS = [
+    "team_id",
+    "id",
+    "slug",
+    "name",
+    "kind",
+    "on_busy",
+    "on_bad_state",
+]  # in the model's order
 # The function is in runs/sql/start.sql.
 AGENT = f"""
 select {", ".join(FIELDS)}

@@ -72,7 +72,7 @@ def start(
     if row is None:
         return None
     *agent, run.created_at, run.job_id = row
-    run.agent = agents.of_row([team.pk, *agent])
+    run.agent = agents.of_row([team.pk, *agent, "ignore"])  # For others it returns no row.
     thread.created_at = run.created_at
     for instance in (run, run.journal, thread):
         instance._state.adding, instance._state.db = False, connection.alias

@@ -19,7 +19,7 @@ from agui_host.backends.postgres import clock
 from agui_host.protocol.fold import face
 from agui_host.protocol.ids import above
 from agui_host.protocol.input.run_agent_input import RunRequest
-from agui_host.teams.actors import Actor
+from agui_host.teams.actors import Actor, EndUser, credential_of
 from agui_host.teams.limits import Limits
 from agui_host.teams.models import AuditEntry
 from events.models import Journal
@@ -69,9 +69,20 @@ def of_request(
         request_digest=request.digest,
         asked=face.question_of(request.body.get("messages")),
         started_by=starter.label,
-        starter=starter.actor_id,
+        starter=credential_of(starter),
+        end_user=starter.end_user.sub if starter.end_user else "",
+        person=starter.end_user.claims if starter.end_user else None,
         **columns,
     )
+
+
+def starter_of(run: Run) -> Actor:
+    """The actor that started a run, for a run that follows from it."""
+    if not run.end_user:
+        return Actor(run.started_by, run.starter)
+    creator = run.thread.creator
+    end_user = EndUser(run.end_user, creator, run.starter, run.person or "{}")
+    return Actor(run.started_by, creator, end_user)
 
 
 def knows_thread(team_id: UUID, thread_id: str) -> bool:

@@ -10,9 +10,12 @@ MEASURES = ("parts", "runs", *OUTCOMES, *AMOUNTS)
 COLUMNS = ("at", "agent_id", "person", "owner", "model")
 DAY = "date_trunc('day', at, 'UTC')"
 
+PERSON = "case run.end_user when '' then run.started_by else 'end:' || run.end_user end"
+"""Whose run it is: the end user's for whom a key acts, else that of the person or key."""
+
 # A team's runs that have ended, as the trigger describes them (runs/sql/usage.sql).
-ENDED = """
-select 1 as sign, run.agent_id, run.started_by as person,
+ENDED = f"""
+select 1 as sign, run.agent_id, {PERSON} as person,
        case thread.visibility when 'private' then thread.creator else '' end as owner,
        run.created_at, run.status, run.tokens_in,
        run.tokens_out, run.tokens_cached, run.cost, run.by_model, run.questions, run.queued_ms,
@@ -20,7 +23,7 @@ select 1 as sign, run.agent_id, run.started_by as person,
            0, (1000 * extract(epoch from run.ended_at - run.started_at))::bigint) end as took_ms
   from runs_run run join runs_thread thread on thread.id = run.thread_id
  where run.team_id = %(team)s and run.ended_at is not null
-"""
+"""  # noqa: S608
 # A row for each model of each run. The first has the run's sums without the others' shares.
 _PARTS = """
 select date_trunc('hour', change.created_at, 'UTC') as at, change.agent_id, change.person,

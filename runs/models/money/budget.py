@@ -6,7 +6,6 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from agui_host.backends.postgres import clock
-from agui_host.teams.actors import LONGEST
 from agui_host.teams.tenancy import TeamOwned
 
 
@@ -53,7 +52,7 @@ class Budget(TeamOwned):
     id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
     scope = models.CharField(max_length=6, choices=BudgetScope.choices)
     of = models.CharField(max_length=255)
-    key = models.CharField(max_length=LONGEST)
+    key = models.CharField(max_length=255)
     unit = models.CharField(max_length=6, choices=Unit.choices)
     max = models.DecimalField(max_digits=24, decimal_places=6)
     reserve = models.DecimalField(max_digits=24, decimal_places=6, default=0, db_default=0)

@@ -3,8 +3,10 @@
 from typing import Any
 
 from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.protocol.intake.intake import Intake
 from agui_host.runtimes.context import so_far
 from agui_host.runtimes.context.effects import Effects
+from agui_host.runtimes.context.person import Person
 from agui_host.runtimes.context.run_context import RunContext
 from agui_host.runtimes.context.spawn import Spawn
 from agui_host.runtimes.models import OnCodeChange
@@ -18,11 +20,16 @@ from runs.worker import files
 from runs.worker.agent.inboxes import inboxes
 from runs.worker.continuing.store import RunEffects
 
+LONGEST_RULE = 20
 CHANGED = "The run lost its worker, and the agent's code has changed since then."
 
 
-async def make(claimed: Claimed, input: dict[str, Any], spawn: Spawn, lease: Lease) -> RunContext:
+async def make(
+    claimed: Claimed, input: dict[str, Any], spawn: Spawn, lease: Lease, intake: Intake
+) -> RunContext:
     """The context of a claimed run; its inbox is open until ``inboxes().close``.
+
+    A context provider that fails becomes a finding of ``intake``.
 
     Raises RunFailed if the agent does not continue the runs of another version of its code.
     """
@@ -30,7 +37,9 @@ async def make(claimed: Claimed, input: dict[str, Any], spawn: Spawn, lease: Lea
     ends = agent.on_code_change == OnCodeChange.END
     if ends and isinstance(claimed, Continued) and claimed.code_changed:
         raise RunFailed(RunErrorCode.CODE_CHANGED, CHANGED)
-    body = await context.provided(run, input)
+    body, failed = await context.provided(run, input)
+    for name in failed:
+        intake.findings.add(1, f"context.{name}"[:LONGEST_RULE], "skipped")
     number = claimed.number if isinstance(claimed, Continued) else 1
     attempt = Attempt(run.pk, run.team_id, claimed.claim.generation, number, code_of(agent))
     store = RunEffects(attempt, inherits=any(_is_about_effect(entry) for entry in answers(body)))
@@ -46,6 +55,7 @@ async def make(claimed: Claimed, input: dict[str, Any], spawn: Spawn, lease: Lea
         spawn=spawn,
         files=await files.of_run(run, body),
         effects=effects,
+        person=Person.of(run.end_user, run.started_by, run.person),
     )
 
     async def stored() -> None:

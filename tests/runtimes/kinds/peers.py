@@ -89,7 +89,7 @@ class Peer:
         try:
             while head := (await reader.readuntil(b"\r\n\r\n")).decode():
                 size = head.lower().partition("content-length: ")[2].partition("\r\n")[0]
-                body = await reader.readexactly(int(size))
+                body = await reader.readexactly(int(size or 0))
                 call = Call(head, body, len(self.calls) + 1, self, reader, writer)
                 self.calls.append(call)
                 await self.script(call)

@@ -1,0 +1,95 @@
+"""Providers that ask a server of the team's choice: bounded in seconds and in bytes.
+
+Every request passes the outbound guard, follows no redirect and is not decompressed. Whatever the
+server does, the provider ends in time; ``chain.gather`` makes a failure of it.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import httpx
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr
+
+from agui_host.protocol.strict_json import dumps
+from agui_host.runtimes.providers.base import ContextEntry, Options, Provider, Query
+from agui_host.security import outbound
+
+LARGEST = 1_000_000
+LONGEST_DESCRIPTION = 500
+MOST = 50
+HEADERS = {"accept-encoding": "identity", "user-agent": "agui-run-host"}
+
+
+class UnusableAnswer(ValueError):
+    """The server's answer has not the documented form, or is too large."""
+
+
+class StoredSecret(BaseModel):
+    """Replaces a key that was stored as a secret."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    secret: str
+
+
+class RemoteOptions(Options):
+    """``api_key`` is sent as a bearer token and sealed at rest; ``seconds`` bounds all of it."""
+
+    url: HttpUrl
+    api_key: SecretStr | StoredSecret | None = None
+    seconds: float = Field(default=5, gt=0, le=30)
+
+
+class RemoteProvider(Provider):
+    """Override ``ask``."""
+
+    Options: ClassVar[type[Options]] = RemoteOptions
+    of_team = True
+
+    async def entries(self, query: Query) -> list[ContextEntry]:
+        """The entries of ``ask``, within its seconds. Raises what ``ask`` raises, TimeoutError."""
+        seconds, key, headers = self.options.seconds, self.options.api_key, dict(HEADERS)
+        if isinstance(key, SecretStr):
+            headers["authorization"] = f"Bearer {key.get_secret_value()}"
+        async with (
+            asyncio.timeout(seconds),
+            outbound.client(timeout=seconds, headers=headers) as client,
+        ):
+            return await self.ask(client, query)
+
+    async def ask(self, client: httpx.AsyncClient, query: Query) -> list[ContextEntry]:
+        """The entries. Raises httpx.HTTPError, AddressRefused, UnusableAnswer."""
+        raise NotImplementedError
+
+
+async def post(
+    client: httpx.AsyncClient, url: str, body: Any, headers: Mapping[str, str]
+) -> tuple[httpx.Response, bytes]:
+    """The answer to a JSON body, in at most ``LARGEST`` bytes."""
+    content = dumps(body).encode()
+    sent = {"content-type": "application/json", **headers}
+    async with client.stream("POST", url, content=content, headers=sent) as response:
+        response.raise_for_status()
+        answer = bytearray()
+        async for part in response.aiter_raw():
+            answer += part
+            if len(answer) > LARGEST:
+                raise UnusableAnswer("the answer is too large")
+    return response, bytes(answer)
+
+
+def parsed(text: bytes | str) -> Any:
+    """The JSON of an answer. Raises UnusableAnswer."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise UnusableAnswer("the answer is not JSON") from None
+
+
+def entry(description: Any, value: Any) -> ContextEntry:
+    """An entry of two texts. Raises UnusableAnswer."""
+    if not (isinstance(description, str) and isinstance(value, str)):
+        raise UnusableAnswer("an entry needs a description and a value")
+    return {"description": description[:LONGEST_DESCRIPTION], "value": value}

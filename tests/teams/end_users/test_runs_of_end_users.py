@@ -1,0 +1,160 @@
+"""The runs that a key starts for an end user: who they are of, in each place that says it."""
+
+from typing import Any
+
+import jwt
+import pytest
+
+from agui_host.backends.postgres.bridge import db
+from agui_host.errors import Forbidden, NotFound
+from agui_host.runtimes.context.person import Person
+from agui_host.runtimes.context.run_context import RunContext
+from agui_host.runtimes.kinds import on_behalf
+from agui_host.teams.access import tickets
+from agui_host.teams.actors import HOST
+from agui_host.teams.authentication import Bound
+from agui_host.teams.end_users import signing
+from agui_host.teams.limits import BudgetExceeded
+from agui_host.teams.models import AuditEntry, Role
+from events.writer import JournalWriter
+from runs.access import access, threads
+from runs.access.budgets import manage
+from runs.access.usage import figures
+from runs.lifecycle import lifecycle
+from runs.lifecycle.deletion import retention
+from runs.models import Run
+from tests.asgi import ask
+from tests.cast import Cast, Register, fresh, perform
+from tests.teams.end_users.signed import Signing, start_as
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_run_records_its_end_user_and_its_key(cast: Cast) -> None:
+    product = Signing(cast.team)
+    run = fresh(start_as(product.principal("42", name="Dora"), cast.echo, threadId="t"))
+    assert run.started_by == f"key:{product.row.prefix}"
+    assert run.starter == f"key:{product.row.pk}"
+    assert run.end_user == "42"
+    line = AuditEntry.objects.for_team(cast.team).get(action="run.started")
+    assert line.actor == f"key:{product.row.pk}"
+    assert '"end_user":"42"' in line.details
+
+
+async def test_the_list_is_filtered_by_end_user(cast: Cast, bell: None) -> None:
+    product = await db(Signing, cast.team)
+    for sub in ("42", "43"):
+        principal = await db(product.principal, sub)
+        await db(lambda who=principal, sub=sub: start_as(who, cast.echo, threadId=sub))
+    for query in ("end_user=42", "started_by=end:42"):
+        answer = await ask("GET", f"/api/v1/runs?{query}", cast.alice.headers)
+        assert [row["end_user"] for row in answer.json["results"]] == ["42"]
+    answer = await ask("GET", "/api/v1/runs?end_user=42", product.headers("43"))
+    assert answer.json["results"] == []
+
+
+def test_another_end_user_cannot_use_the_threads_name(cast: Cast) -> None:
+    product = Signing(cast.team)
+    run = start_as(product.principal("42"), cast.echo, threadId="t")
+    eve = product.principal("43")
+    with pytest.raises(NotFound):
+        start_as(eve, cast.echo, threadId="t", runId="mine")
+    for action in ("view", "cancel"):
+        with pytest.raises(NotFound):
+            access.find(eve, run.pk, action)
+    assert access.find(product.principal("42"), run.pk, "cancel").pk == run.pk
+
+
+def test_an_end_user_cannot_hide_a_thread_from_the_team(cast: Cast) -> None:
+    product = Signing(cast.team)
+    dora = product.principal("42")
+    run = start_as(dora, cast.echo, threadId="t")
+    with pytest.raises(Forbidden):
+        threads.change(dora, run.thread_id, {"visibility": "private"})
+    threads.change(dora, run.thread_id, {"title": "Mine"})
+
+
+async def test_an_agent_knows_the_person(
+    cast: Cast, register: Register, writer: JournalWriter
+) -> None:
+    seen: list[Person | None] = []
+    agent = await db(register, "whose", lambda ctx: seen.append(ctx.person))
+    product = await db(Signing, cast.team)
+    principal = await db(lambda: product.principal("42", name="Dora", plan="gold"))
+    await perform(await db(lambda: start_as(principal, agent, threadId="t")), writer)
+    (person,) = seen
+    assert person is not None
+    assert (person.id, person.name, person.via) == ("42", "Dora", f"key:{product.row.prefix}")
+    assert person.claims["plan"] == "gold"
+
+
+async def test_a_run_that_an_agent_starts_is_of_the_same_person(
+    cast: Cast, register: Register, writer: JournalWriter
+) -> None:
+    async def parent(ctx: Any) -> None:
+        async with ctx.spawn("echo", {}) as child:
+            await child.end()
+
+    agent = await db(register, "parent", parent)
+    product = await db(Signing, cast.team)
+    principal = await db(product.principal, "42")
+    run = await perform(await db(lambda: start_as(principal, agent, threadId="t")), writer)
+    child = await db(lambda: Run.objects.select_related("thread").get(parent=run.pk))
+    assert (child.end_user, child.thread.creator) == ("42", principal.actor_id)
+
+
+def test_a_remote_agent_gets_a_signed_token() -> None:
+    secret, url = "s" * 32, "https://agents.example.com/agui"
+    person = Person.of("42", "key:abcd1234", '{"name": "Dora", "email": "d@example.com"}')
+    ctx = RunContext({"threadId": "t", "runId": "r"}, person=person)
+    token = on_behalf.headers(ctx, secret, url)["agui-on-behalf-of"]
+    claims = jwt.decode(token, secret, ["HS256"], audience=url)
+    assert (claims["sub"], claims["act"]) == ("42", {"sub": "key:abcd1234"})
+    assert (claims["name"], claims["run_id"]) == ("Dora", "r")
+    assert claims["exp"] - claims["iat"] == 300
+    assert on_behalf.headers(RunContext({}), secret, url) == {}
+    assert on_behalf.headers(ctx, "", url) == {}
+
+
+def test_a_budget_counts_one_end_user(cast: Cast) -> None:
+    product = Signing(cast.team)
+    manage.create(
+        cast.alice.principal,
+        {"scope": "person", "of": "end:42", "tokens": 0, "period": None, "at_limit": "end"},
+    )
+    with pytest.raises(BudgetExceeded) as refused:
+        start_as(product.principal("42"), cast.echo, threadId="t")
+    assert refused.value.code == "budget_exceeded"
+    start_as(product.principal("43"), cast.echo, threadId="u")
+    assert [row.of for row in manage.visible(product.principal("42"))] == ["end:42"]
+    assert not manage.visible(product.principal("43")).exists()
+
+
+def test_usage_counts_end_users_apart(cast: Cast) -> None:
+    product = Signing(cast.team)
+    for number, sub in enumerate(("42", "43", "42")):
+        principal = product.principal(sub)
+        lifecycle.cancel(start_as(principal, cast.echo, threadId=sub, runId=f"r{number}"))
+    rows = figures.read(cast.alice.principal, figures.by({"person"}), figures.Period.of())
+    assert {row["person"]: row["runs"] for row in rows} == {"end:42": 2, "end:43": 1}
+
+
+async def test_a_ticket_is_of_the_end_user_who_got_it(cast: Cast, bell: None) -> None:
+    product = await db(Signing, cast.team)
+    dora, eve = await db(product.principal, "42"), await db(product.principal, "43")
+    run = await db(lambda: start_as(dora, cast.echo, threadId="t"))
+    everything = await db(tickets.mint, eve, Bound())
+    principal = await db(tickets.redeem_for_socket, everything)
+    assert principal.actor_id == eve.actor_id
+    late = await db(tickets.mint, dora, Bound(run=run.pk))
+    await db(signing.remove, product.row, HOST)
+    with pytest.raises(tickets.TicketRefused):
+        await db(lambda: tickets.redeem(late, run.pk, again=False))
+
+
+def test_purging_a_run_forgets_the_persons_claims(cast: Cast) -> None:
+    product = Signing(cast.team, Role.MEMBER)
+    run = start_as(product.principal("42", email="dora@example.com"), cast.echo, threadId="t")
+    lifecycle.cancel(run)
+    retention.purge_run(fresh(run))
+    assert fresh(run).person is None
