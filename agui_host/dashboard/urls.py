@@ -6,6 +6,7 @@ from agui_host.dashboard.account import urls as account_urls
 from agui_host.dashboard.inbox import device, mailed, turns
 from agui_host.dashboard.inbox import views as questions
 from agui_host.dashboard.manual import views as manual
+from agui_host.dashboard.overview import budgets
 from agui_host.dashboard.overview import views as overview
 from agui_host.dashboard.run import comparing, importing
 from agui_host.dashboard.runs_list import bulk, saved
@@ -23,6 +24,9 @@ urlpatterns: list[URLPattern] = [
     path("docs/<path:name>", manual.page, name="manual-page"),
     path("usage/", overview.spending, name="usage"),
     path("usage/prices", overview.set_prices, name="usage-prices"),
+    path("budgets/", budgets.listing, name="budgets"),
+    path("budgets/<uuid:budget_id>/change", budgets.change, name="budget-change"),
+    path("budgets/<uuid:budget_id>/remove", budgets.remove, name="budget-remove"),
     path("runs/", views.runs, name="runs"),
     path("runs/import", importing.import_run, name="run-import"),
     path("runs/pulse", views.pulse, name="runs-pulse"),
@@ -120,6 +124,7 @@ urlpatterns: list[URLPattern] = [
     path("team", views.with_slash),
     path("runs", views.with_slash),
     path("usage", views.with_slash),
+    path("budgets", views.with_slash),
     path("docs", views.with_slash),
     path("runs/<uuid:run_id>", views.with_slash),
     path("threads/<uuid:key>", views.with_slash),

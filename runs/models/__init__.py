@@ -17,7 +17,15 @@ from runs.models.money.budget import (
     Spent,
     Unit,
 )
-from runs.models.notices import MailChoice, MailedLink, PushKey, PushSubscription, Snooze
+from runs.models.notices import (
+    MailChoice,
+    MailedLink,
+    Notice,
+    PushKey,
+    PushSubscription,
+    Snooze,
+    Way,
+)
 from runs.models.recovery import Effect, EffectStatus, Reason, Recovery
 from runs.models.run import (
     ACTIVE,
@@ -79,6 +87,7 @@ __all__ = [
     "Mention",
     "Missed",
     "ModelPrice",
+    "Notice",
     "Period",
     "Piece",
     "PiecedText",
@@ -105,6 +114,7 @@ __all__ = [
     "UsageChange",
     "UsageTook",
     "Visibility",
+    "Way",
     "Webhook",
     "WebhookDelivery",
     "whole_size",

@@ -10,13 +10,14 @@ from agui_host.security.secrets import SealedField
 from agui_host.teams.actors import LONGEST
 from agui_host.teams.tenancy import TeamOwned
 from runs.models.interrupt import InterruptStatus
+from runs.models.notices.notice import NOTICES
 from runs.models.run import Status
 from runs.models.thread import Thread
 
 EVENTS = (
     Status.RUNNING.event, Status.SUCCEEDED.event, Status.FAILED.event, Status.CANCELLED.event,
     Status.INTERRUPTED.event, InterruptStatus.OPEN.event, InterruptStatus.ANSWERED.event,
-    InterruptStatus.EXPIRED.event, "thread.created",
+    InterruptStatus.EXPIRED.event, "thread.created", *NOTICES,
 )  # fmt: skip
 TEST = "webhook.test"
 """The type of a delivery that somebody asked for to see whether the address answers."""
@@ -133,6 +134,7 @@ class WebhookDelivery(TeamOwned):
     thread = models.UUIDField(null=True)
     run = models.UUIDField(null=True)
     interrupt = models.UUIDField(null=True)
+    notice = models.UUIDField(null=True)
     status = models.CharField(
         max_length=10,
         choices=DeliveryStatus.choices,

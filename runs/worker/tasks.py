@@ -16,7 +16,9 @@ from agui_host.backends.postgres.bridge import db, db_read
 from agui_host.backends.postgres.deadlines import LONGEST, allowing
 from events import outlines, partitions
 from events.writer import JournalWriter
+from runs.access.notices import news
 from runs.lifecycle import admission, interrupts, jobs
+from runs.lifecycle.budgets import spending
 from runs.lifecycle.deletion import retention, sealing
 from runs.lifecycle.files import uploads
 from runs.lifecycle.usage import rollup
@@ -127,10 +129,10 @@ def seal_old_logs(context: JobContext, timestamp: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="runs.tasks.sweep_webhooks", queue=jobs.QUEUE, queueing_lock="webhooks")
 def sweep_webhooks(timestamp: int) -> None:
-    """Disable webhooks whose backlog is too long, and delete old deliveries."""
+    """Disable webhooks whose backlog is too long; delete old deliveries and notices."""
     until = time.monotonic() + SWEEP_SECONDS
     deliveries.stop_overfull()
-    while time.monotonic() < until and deliveries.sweep():
+    while time.monotonic() < until and (deliveries.sweep() or news.sweep()):
         pass
 
 
@@ -159,6 +161,19 @@ def add_up_usage(context: JobContext, timestamp: int) -> None:
     """Add up the usage of teams: the runs that have ended, changed or were erased."""
     with allowing(LONGEST):
         rollup.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
+
+
+@app.periodic(cron="* * * * *")
+@app.task(
+    name="runs.tasks.settle_budgets",
+    queue=jobs.QUEUE,
+    queueing_lock="budgets",
+    lock="budgets",
+    pass_context=True,
+)
+def settle_budgets(context: JobContext, timestamp: int) -> None:
+    """Count what ended runs have spent in their budgets, which warn of it."""
+    spending.settle_all(time.monotonic() + SWEEP_SECONDS, context.additional_context[LEAVING])
 
 
 @app.periodic(cron="* * * * *")

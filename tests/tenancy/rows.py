@@ -37,6 +37,7 @@ from runs.models import (
     MailedLink,
     Mention,
     ModelPrice,
+    Notice,
     Piece,
     PushSubscription,
     Recovery,
@@ -125,6 +126,7 @@ def fill(team: Team, user: User) -> Run:
     MailedLink.objects.create(
         team=team, user=user, interrupt=question, token_hash=f"hash-{team.pk}", expires_at=now
     )
+    Notice.objects.create(team=team, type="budget.warned", subject=run.pk, data={}, tell=["mail"])
     PushSubscription.objects.create(team=team, user=user, session_key="x", digest="x")
     Budget.objects.create(
         team=team, scope="team", of="t", key="k", unit="tokens", max=1, created_by="x"

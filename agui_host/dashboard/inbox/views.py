@@ -25,7 +25,7 @@ from agui_host.protocol.errors import HostError
 from agui_host.protocol.questions import table
 from agui_host.teams.authentication import Principal
 from runs.access import access, inbox, start
-from runs.access.notices import mail, mentions, push
+from runs.access.notices import mail, mentions, news, push
 from runs.lifecycle.resume import AnswerInvalid, InterruptAnswered, InterruptExpired
 from runs.models import Interrupt, Run
 
@@ -137,6 +137,7 @@ def _inbox(
         "stamp": None if before or choice.is_history else _stamp([row.pk for row in visible]),
         "may_answer": principal.can("answer"),
         "by_mail": mail.is_on(principal),
+        "standing": news.standing(principal),
         "push_key": push.sender_key().public if principal.can("answer") else "",
     }
     return render(request, "inbox/list.html", context, status=refusal.status if refusal else 200)

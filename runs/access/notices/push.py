@@ -94,7 +94,7 @@ def turn_off(principal: Principal, endpoint: str) -> None:
 def browsers(team: Team) -> list[PushSubscription]:
     """The browsers of a team's people that still have their session; the others are removed."""
     rows = list(PushSubscription.objects.for_team(team).select_related("user").order_by("pk"))
-    present = {row.pk for row in rows if _reader(team, row) is not None}
+    present = {row.pk for row in rows if reader(team, row) is not None}
     absent = [row.pk for row in rows if row.pk not in present]
     if absent:
         PushSubscription.objects.for_team(team).filter(pk__in=absent).delete()
@@ -103,7 +103,7 @@ def browsers(team: Team) -> list[PushSubscription]:
 
 def those_for(team: Team, row: PushSubscription, questions: Sequence[Interrupt]) -> list[Interrupt]:
     """Those of the questions that the person of this browser may answer now."""
-    principal = _reader(team, row)
+    principal = reader(team, row)
     if principal is None:
         return []
     keys = inbox.answerable(principal).filter(pk__in=[question.pk for question in questions])
@@ -122,7 +122,8 @@ def forget(row: PushSubscription) -> None:
     PushSubscription.objects.already_found().filter(pk=row.pk).delete()
 
 
-def _reader(team: Team, row: PushSubscription) -> Principal | None:
+def reader(team: Team, row: PushSubscription) -> Principal | None:
+    """The person of this browser with their present rights; None if its session has ended."""
     principal = of_actor(team, f"user:{row.user_id}")
     return refreshed(replace(principal, session_key=row.session_key)) if principal else None
 

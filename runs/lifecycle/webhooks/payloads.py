@@ -12,16 +12,20 @@ from runs.models import (
     BY_INTERRUPT_EVENT,
     ENDED,
     Interrupt,
+    Notice,
     Run,
     Status,
     Thread,
     WebhookDelivery,
 )
+from runs.models.notices.notice import BUDGET_WARNED
 from runs.models.webhook import TEST
 
 LONGEST = 65_536
 """Characters of contents; longer ones are left out."""
 SHORT = 200
+PAGES = {BUDGET_WARNED: "/budgets/"}
+"""The page of what a notice is about."""
 
 
 def body(delivery: WebhookDelivery, contents: bool) -> bytes | None:
@@ -43,6 +47,8 @@ def body(delivery: WebhookDelivery, contents: bool) -> bytes | None:
 def _data(delivery: WebhookDelivery, contents: bool) -> dict[str, Any] | None:
     if delivery.type == TEST:
         return {"webhook": str(delivery.webhook_id)}
+    if delivery.notice is not None:
+        return _notice(delivery)
     rows = Run.objects.filter(team=delivery.team_id, journal=delivery.run)
     rows = rows.select_related("thread", "agent").defer("input", "context", "usage")
     run = rows.first()
@@ -53,6 +59,14 @@ def _data(delivery: WebhookDelivery, contents: bool) -> dict[str, Any] | None:
     if delivery.interrupt is not None:
         return _interrupt(delivery, run, contents)
     return _run(delivery, run, contents)
+
+
+def _notice(delivery: WebhookDelivery) -> dict[str, Any] | None:
+    rows = Notice.objects.filter(team=delivery.team_id, pk=str(delivery.notice))
+    if (notice := rows.first()) is None:
+        return None
+    page = absolute(PAGES[notice.type])
+    return {**notice.data, "links": {"page": page}}
 
 
 def _ids(run: Run) -> dict[str, Any]:

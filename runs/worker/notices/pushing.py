@@ -1,12 +1,13 @@
-"""Tells people of new questions, in their browsers and by mail: a loop next to a worker's jobs.
+"""Tells people of new questions and notices, in browsers and by mail: a loop in each worker.
 
 What a message says is bounded, and its reader may see: each person hears of the questions that they
-may answer when it is sent, all new ones in one message.
+may answer when it is sent, all new ones in one message; owners and admins also of budgets.
 """
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from email.utils import parseaddr
 from uuid import UUID
 
@@ -22,9 +23,11 @@ from agui_host.protocol.strict_json import dumps
 from agui_host.security import outbound, web_push
 from agui_host.security.addresses import AddressRefused
 from agui_host.security.secrets import SecretUnreadable, unseal
-from runs.access.notices import mail, push, questions
+from agui_host.teams.models import Team
+from runs.access.notices import mail, news, push, questions
+from runs.access.notices.news import Words
 from runs.access.notices.push import Address
-from runs.models import Interrupt, PushSubscription
+from runs.models import Interrupt, Notice, PushSubscription
 
 log = structlog.get_logger(__name__)
 POLL = 2.0
@@ -41,8 +44,20 @@ LIFETIME = 4 * 3600
 """Seconds for which a push service keeps a message for a browser that is away."""
 
 
+@dataclass(slots=True)
+class News:
+    """What is new in a team."""
+
+    asked: list[Interrupt] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+
+    @property
+    def team(self) -> Team:
+        return (self.asked or self.notices)[0].team
+
+
 class Pusher:
-    """Takes new questions, and sends them to the browsers of people who may answer them."""
+    """Takes new questions and notices, and sends them to the people whom they concern."""
 
     def __init__(self) -> None:
         self._client = outbound.client(timeout=TIMEOUT, max_connections=AT_ONCE)
@@ -73,12 +88,15 @@ class Pusher:
         """Begin to send what is new; each team's messages are a task, which holds up no other."""
         if len(self._busy) >= TEAMS:
             return []
-        by_team: dict[UUID, list[Interrupt]] = defaultdict(list)
-        for question in await db(questions.take, list(self._busy.values())):
-            by_team[question.team_id].append(question)
+        by_team: dict[UUID, News] = defaultdict(News)
+        busy = list(self._busy.values())
+        for question in await db(questions.take, busy):
+            by_team[question.team_id].asked.append(question)
+        for notice in await db(news.take, busy):
+            by_team[notice.team_id].notices.append(notice)
         tasks = []
-        for team, rows in by_team.items():
-            task = asyncio.create_task(self._tell_team(rows), name="push")
+        for team, new in by_team.items():
+            task = asyncio.create_task(self._tell_team(new), name="push")
             self._busy[task] = team
             task.add_done_callback(self._done)
             tasks.append(task)
@@ -89,15 +107,16 @@ class Pusher:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.warning("push.failed", error=repr(error))
 
-    async def _tell_team(self, rows: Sequence[Interrupt]) -> None:
-        scope.take_turns_as(f"team:{rows[0].team_id}")
-        await self._mail(rows)
+    async def _tell_team(self, new: News) -> None:
+        scope.take_turns_as(f"team:{new.team.pk}")
+        await self._mail(new)
         room = asyncio.Semaphore(PER_TEAM)
-        messages = await db(_messages, rows)
+        messages = await db(_messages, new)
         await asyncio.gather(*(self._send(row, text, room) for row, text in messages))
 
-    async def _mail(self, rows: Sequence[Interrupt]) -> None:
-        mails = await db(mail.written, rows[0].team, rows)
+    async def _mail(self, new: News) -> None:
+        mails = await db(mail.written, new.team, new.asked) if new.asked else []
+        mails += await db(news.written, new.team, new.notices)
         try:
             if mails:
                 # Not in a thread of the database's: a mail server can be slow.
@@ -140,11 +159,23 @@ class Pusher:
             return response.status_code
 
 
-def _messages(rows: Sequence[Interrupt]) -> list[tuple[PushSubscription, bytes]]:
-    """A message for each browser of the team whose person may answer any of these questions."""
-    team = rows[0].team
-    theirs = ((row, push.those_for(team, row, rows)) for row in push.browsers(team))
-    return [(row, message(asked)) for row, asked in theirs if asked]
+def _messages(new: News) -> list[tuple[PushSubscription, bytes]]:
+    """The messages for the team's browsers: of the questions and notices that concern each."""
+    team, messages = new.team, list[tuple[PushSubscription, bytes]]()
+    for row in push.browsers(team):
+        if new.asked and (asked := push.those_for(team, row, new.asked)):
+            messages.append((row, message(asked)))
+        messages += [
+            (row, notice_message(words)) for words in news.for_browser(team, row, new.notices)
+        ]
+    return messages
+
+
+def notice_message(words: Words) -> bytes:
+    """What the service worker shows of a notice."""
+    title, _, _ = words.text.partition(" (")
+    content = {"title": title, "body": words.text, "tag": words.text, "url": words.page}
+    return dumps(content).encode("utf-8", "backslashreplace")
 
 
 def message(asked: Sequence[Interrupt]) -> bytes:

@@ -1,0 +1,139 @@
+"""Notices about a team's budgets and alerts: who gets them, and their words."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.core.mail import EmailMessage
+from django.db import connection
+from django.db.models import DateTimeField, F, Func
+from django.template.loader import render_to_string
+
+from agui_host.backends.postgres import clock
+from agui_host.links import absolute
+from agui_host.teams.actors import user_id
+from agui_host.teams.authentication import Principal, of_actor
+from agui_host.teams.models import Membership, Team
+from agui_host.teams.permissions import RUNNING_THE_TEAM
+from runs.access.budgets import manage as budgets
+from runs.access.notices import mail, push
+from runs.models import Budget, Notice, PushSubscription, Way
+from runs.models.notices.notice import BUDGET_WARNED
+
+MOST = 50
+"""Notices that a worker takes at a time, and that pages show."""
+RECENT = "1 day"
+"""Notices that are older when a worker first sees them are no news."""
+KEPT = timedelta(days=90)
+SWEPT = 1_000
+TAKE = f"""
+update runs_notice set noticed_at = now() where id in (
+    select id from runs_notice
+     where noticed_at is null and created_at > now() - interval '{RECENT}'
+       and team_id <> all (%s::uuid[])
+     order by created_at limit %s for no key update skip locked)
+returning id
+"""  # noqa: S608  a constant of this module
+
+
+class Words(NamedTuple):
+    """A notice in words: a line, and the path of its page."""
+
+    text: str
+    page: str
+
+
+def take(busy: Sequence[UUID] = ()) -> list[Notice]:
+    """New notices, with their teams; those of ``busy`` teams wait.
+
+    A worker that dies after this has told nobody: a notice is sent at most once.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(TAKE, [list(busy), MOST])
+        keys = [row[0] for row in cursor.fetchall()]
+    if not keys:
+        return []
+    rows = Notice.objects.already_found().filter(pk__in=keys).order_by("pk")
+    return list(rows.select_related("team"))
+
+
+def sweep() -> int:
+    """Delete some notices that are older than ``KEPT``; how many."""
+    old = Notice.objects.of_any_team().filter(created_at__lt=clock.now() - KEPT)
+    keys = list(old.order_by("created_at").values_list("pk", flat=True)[:SWEPT])
+    return old.filter(pk__in=keys).delete()[0]
+
+
+def written(team: Team, notices: Sequence[Notice]) -> list[EmailMessage]:
+    """A mail for each owner and admin with a confirmed address who sees any of these notices."""
+    by_mail = [notice for notice in notices if Way.MAIL in notice.tell]
+    if not by_mail:
+        return []
+    rows = Membership.objects.for_team(team).filter(role__in=RUNNING_THE_TEAM)
+    mails = []
+    for row in rows.filter(user__is_active=True).order_by("pk"):
+        principal, address = of_actor(team, user_id(row.user_id)), mail.address_of(row.user_id)
+        if principal is None or not address:
+            continue
+        if lines := [words(notice) for notice in by_mail if _concerns(principal, notice)]:
+            entries = [Words(line.text, absolute(line.page)) for line in lines]
+            text = render_to_string("email/notices.txt", {"team": team, "lines": entries})
+            first = lines[0].text if len(lines) == 1 else f"{len(lines)} notices"
+            subject = f"{first} · {' '.join(team.name.split())}"
+            mails.append(EmailMessage(" ".join(subject.split()), text, None, [address]))
+    return mails
+
+
+def for_browser(team: Team, row: PushSubscription, notices: Sequence[Notice]) -> list[Words]:
+    """Those of the notices that this browser's person gets."""
+    by_push = [notice for notice in notices if Way.PUSH in notice.tell]
+    principal = push.reader(team, row) if by_push else None
+    if principal is None:
+        return []
+    return [words(notice) for notice in by_push if _concerns(principal, notice)]
+
+
+def standing(principal: Principal) -> list[Words]:
+    """What the pages of an owner or admin warn of now: budgets that are nearly spent."""
+    if not principal.can("manage_budgets"):
+        return []
+    begins = Func(F("period"), function="agui_budget_begins", output_field=DateTimeField())
+    rows = budgets.visible(principal).filter(
+        max__gt=0, used__gte=F("max") * budgets.WARN_AT, since__gte=begins
+    )
+    return [Words(_of_budget(_data(row)), "/budgets/") for row in rows.order_by("-pk")[:MOST]]
+
+
+def words(notice: Notice) -> Words:
+    """The line of a notice, and where it leads."""
+    say, page = WORDS[notice.type]
+    return Words(say(notice.data), page)
+
+
+def _concerns(principal: Principal, notice: Notice) -> bool:
+    """Whether the notice is for this person, who sees what it is about."""
+    if not principal.can("manage_budgets"):
+        return False
+    return budgets.visible(principal).filter(pk=notice.subject).exists()
+
+
+def _of_budget(data: dict[str, Any]) -> str:
+    share = int(100 * data["used"] / data["max"])
+    unit = "tokens" if data["unit"] == "tokens" else "dollars"
+    amount = f"{data['max']:,.2f}".removesuffix(".00")
+    period = f" for this {data['period']}" if data["period"] else ""
+    return (
+        f"{share} % of the budget of {amount} {unit}{period} is used"
+        f" ({data['scope']} {data['of'][:80]})"
+    )
+
+
+def _data(row: Budget) -> dict[str, Any]:
+    return {
+        "used": float(row.used), "max": float(row.max), "unit": row.unit, "scope": row.scope,
+        "of": row.of, "period": row.period,
+    }  # fmt: skip
+
+
+WORDS = {BUDGET_WARNED: (_of_budget, "/budgets/")}
