@@ -3,6 +3,7 @@ from django.urls import URLPattern, path
 
 from agui_host.dashboard import acting, shared, views
 from agui_host.dashboard.account import urls as account_urls
+from agui_host.dashboard.alerts import views as alerts
 from agui_host.dashboard.inbox import device, mailed, turns
 from agui_host.dashboard.inbox import views as questions
 from agui_host.dashboard.manual import views as manual
@@ -27,6 +28,11 @@ urlpatterns: list[URLPattern] = [
     path("budgets/", budgets.listing, name="budgets"),
     path("budgets/<uuid:budget_id>/change", budgets.change, name="budget-change"),
     path("budgets/<uuid:budget_id>/remove", budgets.remove, name="budget-remove"),
+    path("alerts/", alerts.listing, name="alerts"),
+    path("alerts/<uuid:alert_id>/", alerts.detail, name="alert"),
+    path("alerts/<uuid:alert_id>/snooze", alerts.snooze, name="alert-snooze"),
+    path("alerts/<uuid:alert_id>/switch", alerts.switch, name="alert-switch"),
+    path("alerts/<uuid:alert_id>/remove", alerts.remove, name="alert-remove"),
     path("runs/", views.runs, name="runs"),
     path("runs/import", importing.import_run, name="run-import"),
     path("runs/pulse", views.pulse, name="runs-pulse"),
@@ -125,6 +131,7 @@ urlpatterns: list[URLPattern] = [
     path("runs", views.with_slash),
     path("usage", views.with_slash),
     path("budgets", views.with_slash),
+    path("alerts", views.with_slash),
     path("docs", views.with_slash),
     path("runs/<uuid:run_id>", views.with_slash),
     path("threads/<uuid:key>", views.with_slash),

@@ -18,8 +18,11 @@ from runs.models.money.budget import (
     Unit,
 )
 from runs.models.notices import (
+    Alert,
+    AlertState,
     MailChoice,
     MailedLink,
+    Measure,
     Notice,
     PushKey,
     PushSubscription,
@@ -61,6 +64,8 @@ __all__ = [
     "IS_ACTIVE",
     "WAITING",
     "WORKER_GONE",
+    "Alert",
+    "AlertState",
     "AtLimit",
     "Budget",
     "BudgetScope",
@@ -84,6 +89,7 @@ __all__ = [
     "Level",
     "MailChoice",
     "MailedLink",
+    "Measure",
     "Mention",
     "Missed",
     "ModelPrice",

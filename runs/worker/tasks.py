@@ -16,6 +16,7 @@ from agui_host.backends.postgres.bridge import db, db_read
 from agui_host.backends.postgres.deadlines import LONGEST, allowing
 from events import outlines, partitions
 from events.writer import JournalWriter
+from runs.access.alerts import checking
 from runs.access.notices import news
 from runs.lifecycle import admission, interrupts, jobs
 from runs.lifecycle.budgets import spending
@@ -174,6 +175,19 @@ def add_up_usage(context: JobContext, timestamp: int) -> None:
 def settle_budgets(context: JobContext, timestamp: int) -> None:
     """Count what ended runs have spent in their budgets, which warn of it."""
     spending.settle_all(time.monotonic() + SWEEP_SECONDS, context.additional_context[LEAVING])
+
+
+@app.periodic(cron="* * * * *")
+@app.task(
+    name="runs.tasks.check_alerts",
+    queue=jobs.QUEUE,
+    queueing_lock="alerts",
+    lock="alerts",
+    pass_context=True,
+)
+def check_alerts(context: JobContext, timestamp: int) -> None:
+    """Compare the teams' alerts with their thresholds."""
+    checking.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
 
 
 @app.periodic(cron="* * * * *")

@@ -26,7 +26,7 @@ def pages(page: Page, host: Host, runs: dict[str, str]) -> Iterator[str]:
     """Each page, by a name for its file."""
     page.goto("/")
     yield "overview"
-    for name in ("runs", "inbox", "usage", "team", "team/keys", "runs/import"):
+    for name in ("runs", "inbox", "usage", "budgets", "alerts", "team", "team/keys", "runs/import"):
         page.goto(f"/{name}/" if name != "runs/import" else "/runs/import")
         yield name.replace("/", "-")
     for thread, run in runs.items():

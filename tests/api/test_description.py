@@ -70,6 +70,7 @@ class Things:
             "key": self.thread,
             "invitation_id": self.invitation,
             "budget_id": self.budget,
+            "alert_id": self.alert,
         }
 
     def close(self) -> None:
@@ -103,6 +104,11 @@ class Things:
         """One that is there: a team may have so many."""
         body = {"scope": "team", "tokens": 10**12}
         return next(iter(self.ids("budgets")), "") or str(self.post("budgets", body)["id"])
+
+    def alert(self) -> str:
+        """One that is there: a team may have so many."""
+        body = {"name": "a", "measure": "cost", "threshold": 10**9}
+        return next(iter(self.ids("alerts")), "") or str(self.post("alerts", body)["id"])
 
     def interrupt(self) -> str:
         run = self.host.begin(script=[{"interrupt": {"reason": "ok?"}}])["id"]
@@ -144,6 +150,7 @@ KINDS = {
     "key": "threads",
     "invitation_id": "invitations",
     "budget_id": "budgets",
+    "alert_id": "alerts",
 }
 
 

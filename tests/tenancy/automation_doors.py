@@ -34,6 +34,19 @@ AUTOMATION: dict[str, Door] = {
         "api/v1/budgets/{budget}",
         body={"tokens": 10},
     ),
+    "api/v1/alerts": Door(
+        {"GET": LIST, "POST": Who(401, 401, 422, 201)},
+        body={"name": "a", "measure": "cost", "threshold": 1, "agent": "far"},
+    ),
+    "api/v1/alerts/<uuid:alert_id>": Door(
+        {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
+        "api/v1/alerts/{alert}",
+        body={"threshold": 10},
+    ),
+    "api/v1/alerts/<uuid:alert_id>/snooze": Door(
+        {"POST": OBJECT}, "api/v1/alerts/{alert}/snooze", body={"until": None}
+    ),
+    "api/v1/alerts/<uuid:alert_id>/history": Door({"GET": OBJECT}, "api/v1/alerts/{alert}/history"),
     "api/v1/schedules": Door(
         {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"cron": "0 0 * * *"}
     ),

@@ -19,6 +19,7 @@ from events.models import (
 )
 from runs.lifecycle import lifecycle
 from runs.models import (
+    Alert,
     Budget,
     BudgetedRun,
     Comment,
@@ -125,6 +126,9 @@ def fill(team: Team, user: User) -> Run:
     MailChoice.objects.create(team=team, user=user)
     MailedLink.objects.create(
         team=team, user=user, interrupt=question, token_hash=f"hash-{team.pk}", expires_at=now
+    )
+    Alert.objects.create(
+        team=team, name="a", measure="cost", threshold=1, window_hours=1, tell=[], created_by="x"
     )
     Notice.objects.create(team=team, type="budget.warned", subject=run.pk, data={}, tell=["mail"])
     PushSubscription.objects.create(team=team, user=user, session_key="x", digest="x")

@@ -23,6 +23,7 @@ from runs.access.schedules import manage
 from runs.lifecycle import lifecycle
 from runs.lifecycle.webhooks import signing
 from runs.models import (
+    Alert,
     Budget,
     Comment,
     Failure,
@@ -91,6 +92,7 @@ class House:
     delivery: WebhookDelivery
     schedule: Schedule
     budget: Budget
+    alert: Alert
     view: SavedView
     file: File
     askers: dict[str, dict[str, str]]
@@ -121,6 +123,7 @@ class House:
             delivery=self.delivery.pk,
             schedule=self.schedule.pk,
             budget=self.budget.pk,
+            alert=self.alert.pk,
             view=self.view.pk,
             file=self.file.pk,
         )
@@ -151,6 +154,7 @@ class House:
             list(File.objects.for_team(team).values_list("pk", "sha256", "expires_at")),
             list(Webhook.objects.for_team(team).values_list("pk", "url", "events", "secrets")),
             list(Budget.objects.for_team(team).values_list("pk", "max", "of", "at_limit")),
+            list(Alert.objects.for_team(team).values_list("pk", "threshold", "snoozed_until")),
             list(Schedule.objects.for_team(team).values_list("pk", "cron", "owner", "next_at")),
             list(SavedView.objects.for_team(team).values_list("pk", "name", "query", "shared")),
             list(WebhookDelivery.objects.filter(pk=self.delivery.pk).values_list("status", "type")),
@@ -205,13 +209,17 @@ def house(cast: Cast, settings: Settings) -> House:
     budget = Budget.objects.create(
         team=cast.team, scope="agent", of=SECRET, key="none", unit="tokens", max=1, created_by="x"
     )
+    alert = Alert.objects.create(
+        team=cast.team, name=SECRET, measure="cost", threshold=1, window_hours=1, tell=[],
+        created_by="x",
+    )  # fmt: skip
     view = saved_views.create(
         cast.alice.principal, {"name": SECRET, "query": f"q={SECRET}", "shared": True}
     )
     file = attached(run, cast.alice.principal, f"{SECRET}.txt")
     return House(
         run, queued, interrupt, spare, failed, key, member, comment, grant, token, invited,
-        document, wisdom, delivery, schedule, budget, view, file, askers,
+        document, wisdom, delivery, schedule, budget, alert, view, file, askers,
     )  # fmt: skip
 
 

@@ -16,10 +16,11 @@ from agui_host.teams.actors import user_id
 from agui_host.teams.authentication import Principal, of_actor
 from agui_host.teams.models import Membership, Team
 from agui_host.teams.permissions import RUNNING_THE_TEAM
+from runs.access.alerts import manage as alerts
 from runs.access.budgets import manage as budgets
 from runs.access.notices import mail, push
-from runs.models import Budget, Notice, PushSubscription, Way
-from runs.models.notices.notice import BUDGET_WARNED
+from runs.models import AlertState, Budget, Measure, Notice, PushSubscription, Way
+from runs.models.notices.notice import ALERT_FIRED, ALERT_RESOLVED, BUDGET_WARNED
 
 MOST = 50
 """Notices that a worker takes at a time, and that pages show."""
@@ -95,27 +96,32 @@ def for_browser(team: Team, row: PushSubscription, notices: Sequence[Notice]) ->
 
 
 def standing(principal: Principal) -> list[Words]:
-    """What the pages of an owner or admin warn of now: budgets that are nearly spent."""
+    """What pages warn an owner or admin of now: firing alerts, and budgets nearly spent."""
     if not principal.can("manage_budgets"):
         return []
+    firing = alerts.visible(principal).filter(state=AlertState.FIRING, enabled=True)
     begins = Func(F("period"), function="agui_budget_begins", output_field=DateTimeField())
     rows = budgets.visible(principal).filter(
         max__gt=0, used__gte=F("max") * budgets.WARN_AT, since__gte=begins
     )
-    return [Words(_of_budget(_data(row)), "/budgets/") for row in rows.order_by("-pk")[:MOST]]
+    return [
+        *(Words(f"{row.name} is firing", f"/alerts/{row.pk}/") for row in firing[:MOST]),
+        *(Words(_of_budget(_data(row)), "/budgets/") for row in rows.order_by("-pk")[:MOST]),
+    ]
 
 
 def words(notice: Notice) -> Words:
     """The line of a notice, and where it leads."""
-    say, page = WORDS[notice.type]
-    return Words(say(notice.data), page)
+    return Words(WORDS[notice.type](notice.data), notice.page)
 
 
 def _concerns(principal: Principal, notice: Notice) -> bool:
     """Whether the notice is for this person, who sees what it is about."""
-    if not principal.can("manage_budgets"):
-        return False
-    return budgets.visible(principal).filter(pk=notice.subject).exists()
+    if notice.type == BUDGET_WARNED:
+        rows, may = budgets.visible(principal), principal.can("manage_budgets")
+    else:
+        rows, may = alerts.visible(principal), principal.can("manage_alerts")
+    return may and rows.filter(pk=notice.subject).exists()
 
 
 def _of_budget(data: dict[str, Any]) -> str:
@@ -129,6 +135,26 @@ def _of_budget(data: dict[str, Any]) -> str:
     )
 
 
+def _of_alert(data: dict[str, Any]) -> str:
+    return f"{data['name']} {_figure(data, 'value')} (fires at {_figure(data, 'threshold')})"
+
+
+def _fired(data: dict[str, Any]) -> str:
+    return f"Firing: {_of_alert(data)}"
+
+
+def _resolved(data: dict[str, Any]) -> str:
+    return f"Resolved: {_of_alert(data)}"
+
+
+def _figure(data: dict[str, Any], name: str) -> str:
+    value = data[name]
+    if value is None:
+        return "without runs"
+    number = f"{value:,.2f}".removesuffix(".00")
+    return FIGURES[data["measure"]].format(number)
+
+
 def _data(row: Budget) -> dict[str, Any]:
     return {
         "used": float(row.used), "max": float(row.max), "unit": row.unit, "scope": row.scope,
@@ -136,4 +162,11 @@ def _data(row: Budget) -> dict[str, Any]:
     }  # fmt: skip
 
 
-WORDS = {BUDGET_WARNED: (_of_budget, "/budgets/")}
+WORDS = {BUDGET_WARNED: _of_budget, ALERT_FIRED: _fired, ALERT_RESOLVED: _resolved}
+FIGURES = {
+    Measure.FAILED_RUNS.value: "{} failed runs",
+    Measure.FAILURE_RATE.value: "{} % of runs failed",
+    Measure.P95_DURATION.value: "95 % of runs took at most {} s",
+    Measure.COST.value: "${}",
+    Measure.WAITING_QUESTIONS.value: "{} questions",
+}

@@ -18,14 +18,11 @@ from runs.models import (
     Thread,
     WebhookDelivery,
 )
-from runs.models.notices.notice import BUDGET_WARNED
 from runs.models.webhook import TEST
 
 LONGEST = 65_536
 """Characters of contents; longer ones are left out."""
 SHORT = 200
-PAGES = {BUDGET_WARNED: "/budgets/"}
-"""The page of what a notice is about."""
 
 
 def body(delivery: WebhookDelivery, contents: bool) -> bytes | None:
@@ -65,8 +62,7 @@ def _notice(delivery: WebhookDelivery) -> dict[str, Any] | None:
     rows = Notice.objects.filter(team=delivery.team_id, pk=str(delivery.notice))
     if (notice := rows.first()) is None:
         return None
-    page = absolute(PAGES[notice.type])
-    return {**notice.data, "links": {"page": page}}
+    return {**notice.data, "links": {"page": absolute(notice.page)}}
 
 
 def _ids(run: Run) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from django.db.models.functions import Now
 from agui_host.backends.postgres import clock
 from agui_host.teams.tenancy import TeamOwned
 
-BUDGET_WARNED = "budget.warned"
-NOTICES = (BUDGET_WARNED,)
+BUDGET_WARNED, ALERT_FIRED, ALERT_RESOLVED = "budget.warned", "alert.fired", "alert.resolved"
+NOTICES = (BUDGET_WARNED, ALERT_FIRED, ALERT_RESOLVED)
 
 
 class Way(models.TextChoices):
@@ -50,3 +50,8 @@ class Notice(TeamOwned):
 
     def __str__(self) -> str:
         return self.type
+
+    @property
+    def page(self) -> str:
+        """The path of the page of its budget or alert."""
+        return "/budgets/" if self.type == BUDGET_WARNED else f"/alerts/{self.subject}/"
