@@ -90,7 +90,8 @@ end $$;
 create function agui_budget_warns() returns trigger language plpgsql as $$
 declare
     -- The key of an agent, run or thread; other scopes have other names.
-    object uuid := case when new.scope in ('agent', 'run', 'thread') then new.key::uuid end;
+    object uuid := case when new.scope in ('agent', 'run', 'thread')
+                         and new.key ~ '^[0-9a-f-]{36}$' then new.key::uuid end;
 begin
     if new.used < new.max * 0.8 then
         if new.max > old.max then
@@ -106,9 +107,10 @@ begin
     select runs_uuid7(), new.team_id, 'budget.warned', new.id,
            coalesce((select slug from runtimes_agent
                       where id = object and new.scope = 'agent'), ''),
-           case new.scope when 'thread' then object
-                when 'run' then coalesce(
-                    (select thread_id from runs_run where journal_id = object), object) end,
+           -- A run or thread that is gone is treated as a private one, of which nobody is told.
+           case when new.scope in ('run', 'thread') then coalesce(
+               (select thread_id from runs_run where new.scope = 'run' and journal_id = object),
+               object, new.id) end,
            '{mail,push,webhook}',
            jsonb_build_object(
                'budget', new.id, 'scope', new.scope, 'of', new.of, 'unit', new.unit,

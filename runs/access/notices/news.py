@@ -118,10 +118,10 @@ def words(notice: Notice) -> Words:
 def _concerns(principal: Principal, notice: Notice) -> bool:
     """Whether the notice is for this person, who sees what it is about."""
     if notice.type == BUDGET_WARNED:
-        rows, may = budgets.visible(principal), principal.can("manage_budgets")
-    else:
-        rows, may = alerts.visible(principal), principal.can("manage_alerts")
-    return may and rows.filter(pk=notice.subject).exists()
+        is_seen = budgets.visible(principal).filter(pk=notice.subject).exists()
+        return is_seen and principal.can("manage_budgets")
+    is_seen = alerts.visible(principal).filter(pk=notice.subject).exists()
+    return is_seen and principal.can("manage_alerts")
 
 
 def _of_budget(data: dict[str, Any]) -> str:

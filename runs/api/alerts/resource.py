@@ -102,22 +102,15 @@ class AlertSnoozeSerializer(Body):
 class NoticeSerializer(serializers.ModelSerializer[Notice]):
     """A line of an alert's history: it has fired, or was resolved."""
 
-    value = serializers.SerializerMethodField()
-    threshold = serializers.SerializerMethodField()
+    value = serializers.FloatField(
+        source="data.value", allow_null=True, help_text="That of the check."
+    )
+    threshold = serializers.FloatField(source="data.threshold", help_text="That of this time.")
 
     class Meta:
         model = Notice
         fields = ["id", "type", "value", "threshold", "tell", "created_at"]
         read_only_fields = fields
-
-    def get_value(self, row: Notice) -> float | None:
-        """The value of the check."""
-        value: float | None = row.data["value"]
-        return value
-
-    def get_threshold(self, row: Notice) -> float:
-        """The threshold at that time."""
-        return float(row.data["threshold"])
 
 
 class AlertList(generics.ListAPIView[Alert]):
