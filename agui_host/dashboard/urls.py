@@ -4,6 +4,7 @@ from django.urls import URLPattern, path
 from agui_host.dashboard import acting, shared, views
 from agui_host.dashboard.account import urls as account_urls
 from agui_host.dashboard.alerts import views as alerts
+from agui_host.dashboard.evaluation import views as evaluation
 from agui_host.dashboard.inbox import device, mailed, turns
 from agui_host.dashboard.inbox import views as questions
 from agui_host.dashboard.manual import views as manual
@@ -33,6 +34,15 @@ urlpatterns: list[URLPattern] = [
     path("alerts/<uuid:alert_id>/snooze", alerts.snooze, name="alert-snooze"),
     path("alerts/<uuid:alert_id>/switch", alerts.switch, name="alert-switch"),
     path("alerts/<uuid:alert_id>/remove", alerts.remove, name="alert-remove"),
+    path("datasets/", evaluation.listing, name="data-sets"),
+    path("datasets/<uuid:data_set_id>/", evaluation.detail, name="data-set"),
+    path("datasets/<uuid:data_set_id>/add", evaluation.add, name="data-set-add"),
+    path("datasets/<uuid:data_set_id>/label", evaluation.label, name="data-set-label"),
+    path("datasets/<uuid:data_set_id>/try", evaluation.try_again, name="data-set-try"),
+    path("datasets/<uuid:data_set_id>/export", evaluation.export, name="data-set-export"),
+    path("datasets/<uuid:data_set_id>/remove", evaluation.remove, name="data-set-remove"),
+    path("trials/<uuid:trial_id>/", evaluation.trial, name="trial"),
+    path("trials/<uuid:trial_id>/continue", evaluation.go_on, name="trial-continue"),
     path("runs/", views.runs, name="runs"),
     path("runs/import", importing.import_run, name="run-import"),
     path("runs/pulse", views.pulse, name="runs-pulse"),
@@ -132,6 +142,7 @@ urlpatterns: list[URLPattern] = [
     path("usage", views.with_slash),
     path("budgets", views.with_slash),
     path("alerts", views.with_slash),
+    path("datasets", views.with_slash),
     path("docs", views.with_slash),
     path("runs/<uuid:run_id>", views.with_slash),
     path("threads/<uuid:key>", views.with_slash),

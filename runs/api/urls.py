@@ -62,6 +62,7 @@ urlpatterns = [
     path("", include("runs.api.webhooks.urls")),
     path("", include("runs.api.budgets.urls")),
     path("", include("runs.api.alerts.urls")),
+    path("", include("runs.api.evaluation.urls")),
     path("", include("runs.api.schedules.urls")),
     path("", include("runs.api.usage.urls")),
 ]

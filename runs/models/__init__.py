@@ -1,6 +1,7 @@
 """The tables of threads and runs, one module for each thing; import them from here."""
 
 from runs.models.comment import Comment, Feedback, Mention, RunMessage, Thumb
+from runs.models.evaluation import DataSet, DataSetRun, RunLabel, Trial, TrialRun
 from runs.models.failure import Failure
 from runs.models.feed import FeedEntry
 from runs.models.file import File, FileReference
@@ -71,6 +72,8 @@ __all__ = [
     "BudgetScope",
     "BudgetedRun",
     "Comment",
+    "DataSet",
+    "DataSetRun",
     "DeliveryStatus",
     "Effect",
     "EffectStatus",
@@ -102,6 +105,7 @@ __all__ = [
     "Reason",
     "Recovery",
     "Run",
+    "RunLabel",
     "RunMessage",
     "RunWords",
     "SavedView",
@@ -115,6 +119,8 @@ __all__ = [
     "ThreadHistory",
     "ThreadPolicy",
     "Thumb",
+    "Trial",
+    "TrialRun",
     "Unit",
     "Usage",
     "UsageChange",

@@ -26,7 +26,8 @@ def pages(page: Page, host: Host, runs: dict[str, str]) -> Iterator[str]:
     """Each page, by a name for its file."""
     page.goto("/")
     yield "overview"
-    for name in ("runs", "inbox", "usage", "budgets", "alerts", "team", "team/keys", "runs/import"):
+    lists = ("runs", "inbox", "usage", "budgets", "alerts", "datasets", "team", "team/keys")
+    for name in (*lists, "runs/import"):
         page.goto(f"/{name}/" if name != "runs/import" else "/runs/import")
         yield name.replace("/", "-")
     for thread, run in runs.items():

@@ -23,6 +23,8 @@ from runs.models import (
     Budget,
     BudgetedRun,
     Comment,
+    DataSet,
+    DataSetRun,
     Effect,
     EndedRun,
     Failure,
@@ -43,6 +45,7 @@ from runs.models import (
     PushSubscription,
     Recovery,
     Run,
+    RunLabel,
     RunMessage,
     RunWords,
     SavedView,
@@ -52,6 +55,8 @@ from runs.models import (
     TeamUsage,
     ThreadHistory,
     Thumb,
+    Trial,
+    TrialRun,
     Usage,
     UsageChange,
     UsageTook,
@@ -127,6 +132,11 @@ def fill(team: Team, user: User) -> Run:
     MailedLink.objects.create(
         team=team, user=user, interrupt=question, token_hash=f"hash-{team.pk}", expires_at=now
     )
+    RunLabel.objects.create(team=team, run=run, name="good", author="x")
+    data_set = DataSet.objects.create(team=team, name="d", created_by="x", creator="x")
+    DataSetRun.objects.create(team=team, data_set=data_set, run=run)
+    trial = Trial.objects.create(team=team, data_set=data_set, agent="echo", created_by="x")
+    TrialRun.objects.create(team=team, trial=trial, run=run)
     Alert.objects.create(
         team=team, name="a", measure="cost", threshold=1, window_hours=1, tell=[], created_by="x"
     )

@@ -18,6 +18,7 @@ from agui_host.teams.models import ApiKey, Invitation, Membership, Role, Team
 from agui_host.web import routing
 from agui_host.web.host_socket import methods, requests
 from runs.access import comments, sharing
+from runs.access.evaluation import data_sets
 from runs.access.inspect import saved_views
 from runs.access.schedules import manage
 from runs.lifecycle import lifecycle
@@ -26,16 +27,20 @@ from runs.models import (
     Alert,
     Budget,
     Comment,
+    DataSet,
+    DataSetRun,
     Failure,
     Feedback,
     File,
     Grant,
     Interrupt,
     Run,
+    RunLabel,
     RunMessage,
     SavedView,
     Schedule,
     Thread,
+    Trial,
     Webhook,
     WebhookDelivery,
 )
@@ -93,6 +98,7 @@ class House:
     schedule: Schedule
     budget: Budget
     alert: Alert
+    trial: Trial
     view: SavedView
     file: File
     askers: dict[str, dict[str, str]]
@@ -124,6 +130,8 @@ class House:
             schedule=self.schedule.pk,
             budget=self.budget.pk,
             alert=self.alert.pk,
+            trial=self.trial.pk,
+            dataset=self.trial.data_set_id,
             view=self.view.pk,
             file=self.file.pk,
         )
@@ -154,6 +162,8 @@ class House:
             list(File.objects.for_team(team).values_list("pk", "sha256", "expires_at")),
             list(Webhook.objects.for_team(team).values_list("pk", "url", "events", "secrets")),
             list(Budget.objects.for_team(team).values_list("pk", "max", "of", "at_limit")),
+            [RunLabel.objects.for_team(team).count(), DataSetRun.objects.for_team(team).count()],
+            [DataSet.objects.for_team(team).count(), Trial.objects.for_team(team).count()],
             list(Alert.objects.for_team(team).values_list("pk", "threshold", "snoozed_until")),
             list(Schedule.objects.for_team(team).values_list("pk", "cron", "owner", "next_at")),
             list(SavedView.objects.for_team(team).values_list("pk", "name", "query", "shared")),
@@ -213,13 +223,18 @@ def house(cast: Cast, settings: Settings) -> House:
         team=cast.team, name=SECRET, measure="cost", threshold=1, window_hours=1, tell=[],
         created_by="x",
     )  # fmt: skip
+    data_set = data_sets.create(cast.alice.principal, SECRET, [run.pk])
+    trial = Trial.objects.create(
+        team=cast.team, data_set=data_set, agent=SECRET[:20], created_by="x"
+    )
     view = saved_views.create(
         cast.alice.principal, {"name": SECRET, "query": f"q={SECRET}", "shared": True}
     )
     file = attached(run, cast.alice.principal, f"{SECRET}.txt")
     return House(
         run, queued, interrupt, spare, failed, key, member, comment, grant, token, invited,
-        document, wisdom, delivery, schedule, budget, alert, view, file, askers,
+        document, wisdom, delivery, schedule, budget, alert, trial, view, file,
+        askers,
     )  # fmt: skip
 
 
