@@ -173,7 +173,7 @@ def add_up_usage(context: JobContext, timestamp: int) -> None:
     pass_context=True,
 )
 def settle_budgets(context: JobContext, timestamp: int) -> None:
-    """Count what ended runs have spent in their budgets, which warn of it."""
+    """Count the spending of ended runs in their budgets, which warn of it."""
     spending.settle_all(time.monotonic() + SWEEP_SECONDS, context.additional_context[LEAVING])
 
 

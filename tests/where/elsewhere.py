@@ -88,7 +88,6 @@ ELSEWHERE = {
     "runs/models/evaluation/*": "tests/runs/evaluation/test_evaluation.py",
     "runs/access/alerts/*": "tests/runs/alerts/test_alerts.py",
     "runs/api/alerts/*": "tests/runs/alerts/test_alerts.py",
-    "runs/access/budgets/*": "tests/runs/budgets/test_budgets.py",
     "runs/api/budgets/*": "tests/runs/budgets/test_budgets.py",
     "runs/lifecycle/budgets/*": "tests/runs/budgets/test_budgets.py",
     "runs/worker/budgets/*": "tests/runs/budgets/test_budgets.py",

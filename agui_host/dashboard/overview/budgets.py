@@ -35,7 +35,7 @@ AT_LIMIT = [
 
 
 class ChangeForm(forms.Form):
-    """The amount of a budget, and what happens once it is spent."""
+    """The amount of a budget, and how a run ends at its limit."""
 
     amount = forms.DecimalField(label="Amount", min_value=0, max_digits=18, decimal_places=6)
     at_limit = forms.ChoiceField(label="Once spent", choices=AT_LIMIT)
@@ -125,7 +125,7 @@ def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 @action("budgets")
 def change(request: HttpRequest, principal: Principal, budget_id: UUID) -> HttpResponse:
-    """Set the amount of a budget, and what happens once it is spent."""
+    """Set the amount of a budget, and how a run ends at its limit."""
     row, form = manage.find(principal, budget_id), ChangeForm(request.POST)
     principal.require("manage_budgets")
     changed = submitted(

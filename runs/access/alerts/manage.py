@@ -81,7 +81,7 @@ def create(principal: Principal, values: Mapping[str, Any]) -> Alert:
 
 
 def change(principal: Principal, alert_id: UUID, values: Mapping[str, Any]) -> Alert:
-    """Set what ``values`` name. An alert that is no longer what fired is resolved.
+    """Set the members of ``values``; a change of its terms resolves a firing alert.
 
     Raises as ``create``.
     """

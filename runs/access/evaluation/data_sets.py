@@ -133,15 +133,15 @@ def _addable(principal: Principal) -> QuerySet[Run]:
 
 def _add(principal: Principal, row: DataSet, keys: Sequence[UUID]) -> int:
     """The team's row is locked, so no other request adds runs meanwhile."""
-    wanted = set(keys)
-    found = set(_addable(principal).filter(pk__in=wanted).values_list("pk", flat=True))
-    if wanted - found:
+    chosen = set(keys)
+    addable = set(_addable(principal).filter(pk__in=chosen).values_list("pk", flat=True))
+    if chosen - addable:
         raise Invalid(
             "Only ended runs of threads that the whole team sees can be in a data set.",
-            details={"path": "runs", "runs": sorted(map(str, wanted - found))[:10]},
+            details={"path": "runs", "runs": sorted(map(str, chosen - addable))[:10]},
         )
     entries = DataSetRun.objects.for_team(row.team).filter(data_set=row)
-    new_keys = found - set(entries.filter(run__in=found).values_list("run", flat=True))
+    new_keys = addable - set(entries.filter(run__in=addable).values_list("run", flat=True))
     if entries.count() + len(new_keys) > MOST_RUNS:
         raise DataSetFull(details={"max": MOST_RUNS})
     DataSetRun.objects.bulk_create(

@@ -19,11 +19,11 @@ def of(principal: Principal, row: DataSet, form: str) -> Iterator[bytes]:
     """A line for each run that the caller sees."""
     runs = list(data_sets.runs_of(principal, row))
     named = labels.by_run(runs)
-    for found in runs:
+    for short in runs:
         run = (
             Run.objects.already_found()
             .select_related("agent", "thread", "journal")
-            .get(pk=found.pk)
+            .get(pk=short.pk)
         )
         case = FORMS[form](run, again.last_said(run)[:LONGEST], _answer(principal, run),
                            _about(run, named[run.pk]))  # fmt: skip

@@ -111,13 +111,13 @@ def pairs(principal: Principal, row: Trial) -> list[Pair]:
     entries = list(TrialRun.objects.for_team(row.team).filter(trial=row).order_by("run_id"))
     keys = [key for entry in entries for key in (entry.run_id, entry.again_id) if key]
     runs = access.visible(principal).filter(pk__in=keys, purged_at=None)
-    found = {
+    by_key = {
         run.pk: run for run in without_bodies(runs.select_related("agent", "thread", "journal"))
     }
     return [
-        Pair(found[entry.run_id], found.get(entry.again_id), entry.problem)
+        Pair(by_key[entry.run_id], by_key.get(entry.again_id), entry.problem)
         for entry in entries
-        if entry.run_id in found
+        if entry.run_id in by_key
     ]
 
 

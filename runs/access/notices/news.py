@@ -96,7 +96,7 @@ def for_browser(team: Team, row: PushSubscription, notices: Sequence[Notice]) ->
 
 
 def standing(principal: Principal) -> list[Words]:
-    """What pages warn an owner or admin of now: firing alerts, and budgets nearly spent."""
+    """The warnings on pages of an owner or admin: firing alerts, and budgets nearly spent."""
     if not principal.can("manage_budgets"):
         return []
     firing = alerts.visible(principal).filter(state=AlertState.FIRING, enabled=True)
@@ -116,7 +116,7 @@ def words(notice: Notice) -> Words:
 
 
 def _concerns(principal: Principal, notice: Notice) -> bool:
-    """Whether the notice is for this person, who sees what it is about."""
+    """Whether the notice is for this person, who sees its subject."""
     if notice.type == BUDGET_WARNED:
         is_seen = budgets.visible(principal).filter(pk=notice.subject).exists()
         return is_seen and principal.can("manage_budgets")

@@ -1,4 +1,4 @@
-"""What the resources of evaluation show, and the bodies they take."""
+"""The answers of the resources of evaluation, and the bodies they take."""
 
 from typing import Any
 
@@ -164,5 +164,5 @@ class ComparisonSerializer(TrialSerializer):
 
     def get_pairs(self, row: Trial) -> list[dict[str, Any]]:
         """The runs that the caller sees."""
-        found = trials.pairs(self.context["principal"], row)
-        return list(PairSerializer(found, many=True).data)
+        pairs = trials.pairs(self.context["principal"], row)
+        return list(PairSerializer(pairs, many=True).data)

@@ -65,7 +65,7 @@ def settle(team_id: UUID) -> None:
 
 
 def settle_all(until: float, leaving: Callable[[], bool] = bool) -> int:
-    """Count what waits in all teams until this monotonic time, so that budgets warn; how many."""
+    """Settle all teams until this monotonic time, so that their budgets warn; how many teams."""
     rows = Spent.objects.of_any_team().order_by("team_id").values_list("team_id", flat=True)
     teams = list(rows.distinct())
     for number, team_id in enumerate(teams):

@@ -41,7 +41,7 @@ class Notice(TeamOwned):
     class Meta:
         ordering = ["-id"]
         indexes = [
-            # what a worker looks for (runs/access/notices/news.py)
+            # new notices, for a worker (runs/access/notices/news.py)
             models.Index(
                 fields=["created_at"], condition=Q(noticed_at=None), name="notice_not_noticed"
             ),

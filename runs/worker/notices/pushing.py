@@ -46,7 +46,7 @@ LIFETIME = 4 * 3600
 
 @dataclass(slots=True)
 class News:
-    """What is new in a team."""
+    """The news of a team."""
 
     asked: list[Interrupt] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
@@ -172,7 +172,7 @@ def _messages(new: News) -> list[tuple[PushSubscription, bytes]]:
 
 
 def notice_message(words: Words) -> bytes:
-    """What the service worker shows of a notice."""
+    """The notification of a notice, as the service worker shows it."""
     title, _, _ = words.text.partition(" (")
     content = {"title": title, "body": words.text, "tag": words.text, "url": words.page}
     return dumps(content).encode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Alerts: their values, who is told of them, and what the API refuses."""
+"""Alerts: their values, who is told of them, and bodies that the API refuses."""
 
 import json
 import threading
@@ -49,7 +49,7 @@ def be_calm(alert: Alert) -> None:
     Alert.objects.for_team(alert.team).filter(pk=alert.pk).update(calm_since=long_ago)
 
 
-def told(alert: Alert) -> list[str]:
+def changes(alert: Alert) -> list[str]:
     rows = Notice.objects.for_team(alert.team).filter(subject=alert.pk).order_by("pk")
     return [row.type.partition(".")[2] for row in rows]
 
@@ -97,8 +97,8 @@ def test_values_are_those_of_threads_of_the_team(
         rollup.run_once(60)
     # Owner of a private thread or not, everyone sees the same number.
     alert = look(made(busy.alice, **{"threshold": 1000, **body}))
-    seen = ask_now("GET", f"{LIST}/{alert.pk}", busy.bob.headers).json["value"]
-    assert seen == (None if value is None else pytest.approx(value))
+    shown_value = ask_now("GET", f"{LIST}/{alert.pk}", busy.bob.headers).json["value"]
+    assert shown_value == (None if value is None else pytest.approx(value))
 
 
 def test_durations_and_questions(busy: Cast) -> None:
@@ -133,7 +133,7 @@ def test_it_fires_once_and_is_resolved_once(busy: Cast) -> None:
     alert = made(busy.alice, threshold=1, agent="echo", name="Echo fails")
     for _ in range(3):
         assert look(alert).state == "firing"
-    assert told(alert) == ["fired"]
+    assert changes(alert) == ["fired"]
     (line,) = news.standing(busy.alice.principal)
     assert line == ("Echo fails is firing", f"/alerts/{alert.pk}/")
     assert news.standing(busy.bob.principal) == []
@@ -144,11 +144,11 @@ def test_it_fires_once_and_is_resolved_once(busy: Cast) -> None:
     be_calm(alert)
     for _ in range(2):
         assert look(alert).state == "ok"
-    assert told(alert) == ["fired", "resolved"]
-    seen = {hook: list(WebhookDelivery.objects.for_team(busy.team).filter(webhook=hook))
+    assert changes(alert) == ["fired", "resolved"]
+    deliveries = {hook: list(WebhookDelivery.objects.for_team(busy.team).filter(webhook=hook))
             for hook in hooks}  # fmt: skip
-    assert [len(seen[hook]) for hook in hooks] == [2, 2, 0]
-    first = min(seen[hooks[1]], key=lambda row: row.pk)
+    assert [len(deliveries[hook]) for hook in hooks] == [2, 2, 0]
+    first = min(deliveries[hooks[1]], key=lambda row: row.pk)
     message = json.loads(payloads.body(first, False) or b"")
     assert message["type"] == "alert.fired"
     assert {"name": "Echo fails", "value": 1, "threshold": 1, "agent": "echo"}.items() <= (
@@ -176,7 +176,7 @@ def test_many_workers_tell_it_once(busy: Cast) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
-    assert [told(alert) for alert in alerts] == [["fired"]] * 5
+    assert [changes(alert) for alert in alerts] == [["fired"]] * 5
     assert checking.run_once(60) == 0
 
 
@@ -206,7 +206,7 @@ def test_a_snoozed_alert_tells_nothing(busy: Cast) -> None:
     assert ask_now("POST", address, busy.alice.headers, json={"until": until}).status == 200
     patched = patch(busy, alert, threshold=1000)
     assert patched.json["state"] == "ok"
-    assert told(alert) == ["fired", "resolved"]
+    assert changes(alert) == ["fired", "resolved"]
     for wrong in ("2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z", "soon"):
         answer = ask_now("POST", address, busy.alice.headers, json={"until": wrong})
         assert answer.status == 422, wrong
@@ -217,14 +217,14 @@ def test_a_change_or_pause_resolves_it(busy: Cast) -> None:
     assert patch(busy, alert, name="New name", tell=[]).json["state"] == "firing"
     assert patch(busy, alert, enabled=False).json["state"] == "ok"
     assert look(alert).checked_at is None
-    assert told(alert) == ["fired", "resolved"]
+    assert changes(alert) == ["fired", "resolved"]
     assert patch(busy, alert, enabled=True).status == 200
     assert look(alert).state == "firing"
     quiet = Notice.objects.for_team(busy.team).filter(subject=alert.pk).first()
     assert quiet is not None
     assert quiet.tell == []
     assert ask_now("DELETE", f"{LIST}/{alert.pk}", busy.alice.headers).status == 204
-    assert told(alert) == []
+    assert changes(alert) == []
     actions = AuditEntry.objects.for_team(busy.team).filter(action__startswith="alert.")
     assert set(actions.values_list("action", flat=True)) == {
         "alert.created", "alert.changed", "alert.deleted",
@@ -273,8 +273,8 @@ def test_a_key_of_some_agents_has_their_alerts(busy: Cast) -> None:
     type(row).objects.filter(pk=row.pk).update(agents=["echo"])
     headers = {"authorization": f"Bearer {key}"}
     mine, _ = made(busy.alice, agent="echo"), made(busy.alice)
-    seen = ask_now("GET", LIST, headers).json["results"]
-    assert [alert["id"] for alert in seen] == [str(mine.pk)]
+    rows = ask_now("GET", LIST, headers).json["results"]
+    assert [alert["id"] for alert in rows] == [str(mine.pk)]
     for agent, status in ((None, 422), ("other", 422)):
         body = {"name": "a", "measure": "cost", "threshold": 1, "agent": agent}
         assert ask_now("POST", LIST, headers, json=body).status == status

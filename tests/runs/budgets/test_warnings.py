@@ -53,7 +53,7 @@ def hook(actor: Actor, **more: Any) -> Webhook:
     return Webhook.objects.for_team(actor.team).get(pk=answer.json["id"])
 
 
-def told(webhook: Webhook) -> list[dict[str, Any]]:
+def messages_to(webhook: Webhook) -> list[dict[str, Any]]:
     rows = WebhookDelivery.objects.for_team(webhook.team).filter(webhook=webhook)
     return [json.loads(payloads.body(row, False) or b"null") for row in rows]
 
@@ -79,14 +79,16 @@ def test_once_in_a_period_also_when_many_runs_end_at_once(cast: Cast) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(end, range(16)))
     (notice,) = notices(budget)
-    (message,) = told(webhook)
+    (message,) = messages_to(webhook)
     assert message["type"] == "budget.warned"
     assert message["data"]["budget"] == str(budget.pk)
     assert message["data"]["max"] == 100
     assert message["data"]["links"]["page"].endswith("/budgets/")
     assert "team acme" in news.words(notice).text
     # A new period begins: the spending of the day before no longer counts.
-    Budget.objects.for_team(cast.team).update(since="2020-01-01T00:00Z")
+    Budget.objects.for_team(cast.team).update(
+        since="2020-01-01T00:00Z", warned_since="2020-01-01T00:00Z"
+    )
     spend(budget, 10)
     assert len(notices(budget)) == 1
     spend(budget, 75)
@@ -104,9 +106,10 @@ def test_no_order_of_spending_warns_twice_for_one_amount(cast: Cast, steps: list
                     json={"tokens": int(Budget.objects.for_team(cast.team).get(pk=budget.pk).max) * 2})  # noqa: E501  # fmt: skip
             most += 1
         elif step == "period":
-            Budget.objects.for_team(cast.team).filter(pk=budget.pk).update(
-                since=f"20{10 + most:02}-01-01T00:00Z"
-            )
+            earlier = f"20{10 + most:02}-01-01T00:00Z"
+            row = Budget.objects.for_team(cast.team).filter(pk=budget.pk)
+            row.filter(warned_since=None).update(since=earlier)
+            row.exclude(warned_since=None).update(since=earlier, warned_since=earlier)
             spending.settle(cast.team.pk)
             most += 1
         else:
@@ -156,8 +159,8 @@ def test_a_private_thread_is_told_of_only_to_its_owner(cast: Cast) -> None:
     spend(team_wide, 9)
     of_agent = made(cast.alice, "agent", "echo", 10)
     spend(of_agent, 9)
-    seen = [{message["data"]["scope"] for message in told(w)} for w in (bobs, mine, other)]
-    assert seen == [{"team", "agent"}, {"run", "team", "agent"}, {"agent"}]
+    scopes = [{message["data"]["scope"] for message in messages_to(w)} for w in (bobs, mine, other)]
+    assert scopes == [{"team", "agent"}, {"run", "team", "agent"}, {"agent"}]
     mails = news.written(cast.team, news.take())
     assert {m.to[0]: m.body.count("budget of") for m in mails} == {
         "alice@example.com": 3, "bob@example.com": 2,
@@ -176,11 +179,11 @@ async def test_a_worker_mails_it_once(cast: Cast) -> None:
         pusher = Pusher()
         await asyncio.gather(*await pusher.tell())
         await pusher.close()
-    (sent,) = mail.outbox
-    assert sent.subject.startswith("90 % of the budget of 100 tokens is used")
-    assert "/budgets/" in sent.body
+    (mailed,) = mail.outbox
+    assert mailed.subject.startswith("90 % of the budget of 100 tokens is used")
+    assert "/budgets/" in mailed.body
 
 
 def test_what_a_browser_shows() -> None:
-    shown = json.loads(notice_message(news.Words("90 % of it is used (team acme)", "/budgets/")))
-    assert (shown["title"], shown["url"]) == ("90 % of it is used", "/budgets/")
+    content = json.loads(notice_message(news.Words("90 % of it is used (team acme)", "/budgets/")))
+    assert (content["title"], content["url"]) == ("90 % of it is used", "/budgets/")

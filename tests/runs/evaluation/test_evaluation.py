@@ -170,11 +170,11 @@ async def test_a_trial_compares_another_agent(
         await perform(await db(Run.objects.select_related("agent", "thread", "team", "journal").get,
                                pk=pair["after"]["id"], team=cast.team), writer)  # fmt: skip
     address = f"/api/v1/trials/{made_trial.json['id']}"
-    seen = (await db(lambda: ask_now("GET", address, cast.vera.headers))).json
+    trial = (await db(lambda: ask_now("GET", address, cast.vera.headers))).json
     compared = [(p["before"]["answered"], p["after"]["answered"], p["differs"])
-                for p in seen["pairs"]]  # fmt: skip
+                for p in trial["pairs"]]  # fmt: skip
     assert compared == [("quiet", "QUIET", True), ("LOUD", "LOUD", False)]
-    assert (seen["agent"], seen["waiting"]) == ("loud", 0)
+    assert (trial["agent"], trial["waiting"]) == ("loud", 0)
     lines = (await db(lambda: ask_now("GET", f"{SETS}/{key}/export", cast.vera.headers))).body
     cases = [json.loads(line) for line in lines.splitlines()]
     assert [(c["inputs"], c["expected_output"]) for c in cases] == [
