@@ -5,11 +5,14 @@ from agui_host.dashboard import acting, shared, views
 from agui_host.dashboard.account import urls as account_urls
 from agui_host.dashboard.agents import editing
 from agui_host.dashboard.agents import views as agents
+from agui_host.dashboard.alerts import views as alerts
+from agui_host.dashboard.evaluation import views as evaluation
 from agui_host.dashboard.inbox import device, mailed, turns
 from agui_host.dashboard.inbox import views as questions
 from agui_host.dashboard.insight import calls, issues
 from agui_host.dashboard.manual import views as manual
 from agui_host.dashboard.operator import views as operator
+from agui_host.dashboard.overview import budgets
 from agui_host.dashboard.overview import views as overview
 from agui_host.dashboard.run import comparing, importing
 from agui_host.dashboard.runs_list import bulk, saved
@@ -49,6 +52,23 @@ urlpatterns: list[URLPattern] = [
     path("issues/<uuid:issue_id>/", issues.issue, name="issue"),
     path("issues/<uuid:issue_id>/change", issues.change, name="issue-change"),
     path("tool-calls/", calls.tool_calls, name="tool-calls"),
+    path("budgets/", budgets.listing, name="budgets"),
+    path("budgets/<uuid:budget_id>/change", budgets.change, name="budget-change"),
+    path("budgets/<uuid:budget_id>/remove", budgets.remove, name="budget-remove"),
+    path("alerts/", alerts.listing, name="alerts"),
+    path("alerts/<uuid:alert_id>/", alerts.detail, name="alert"),
+    path("alerts/<uuid:alert_id>/snooze", alerts.snooze, name="alert-snooze"),
+    path("alerts/<uuid:alert_id>/switch", alerts.switch, name="alert-switch"),
+    path("alerts/<uuid:alert_id>/remove", alerts.remove, name="alert-remove"),
+    path("datasets/", evaluation.listing, name="data-sets"),
+    path("datasets/<uuid:data_set_id>/", evaluation.detail, name="data-set"),
+    path("datasets/<uuid:data_set_id>/add", evaluation.add, name="data-set-add"),
+    path("datasets/<uuid:data_set_id>/label", evaluation.label, name="data-set-label"),
+    path("datasets/<uuid:data_set_id>/try", evaluation.try_again, name="data-set-try"),
+    path("datasets/<uuid:data_set_id>/export", evaluation.export, name="data-set-export"),
+    path("datasets/<uuid:data_set_id>/remove", evaluation.remove, name="data-set-remove"),
+    path("trials/<uuid:trial_id>/", evaluation.trial, name="trial"),
+    path("trials/<uuid:trial_id>/continue", evaluation.go_on, name="trial-continue"),
     path("runs/", views.runs, name="runs"),
     path("runs/import", importing.import_run, name="run-import"),
     path("runs/pulse", views.pulse, name="runs-pulse"),
@@ -163,6 +183,9 @@ urlpatterns: list[URLPattern] = [
     path("agents", views.with_slash),
     path("issues", views.with_slash),
     path("tool-calls", views.with_slash),
+    path("budgets", views.with_slash),
+    path("alerts", views.with_slash),
+    path("datasets", views.with_slash),
     path("docs", views.with_slash),
     path("runs/<uuid:run_id>", views.with_slash),
     path("threads/<uuid:key>", views.with_slash),

@@ -71,6 +71,9 @@ ACTIONS: Mapping[str, Action] = {
         "make, change and remove [budgets](howto-budgets.md), and raise one that asks",
         RUNNING_THE_TEAM, Scope.ADMIN,
     ),
+    "manage_alerts": _action(
+        "make, change, snooze and remove [alerts](howto-alerts.md)", RUNNING_THE_TEAM, Scope.ADMIN
+    ),
     "manage_members": _action(
         "invite and remove people, change their roles", RUNNING_THE_TEAM, Scope.ADMIN
     ),

@@ -28,6 +28,7 @@ AGUI_DOCUMENT_MAX_BYTES: int = env.number("AGUI_DOCUMENT_MAX_BYTES", default=1_0
 AGUI_DOCUMENTS_MAX: int = env.number("AGUI_DOCUMENTS_MAX", default=500)
 AGUI_WISDOM_MAX: int = env.number("AGUI_WISDOM_MAX", default=100)
 AGUI_BUDGETS_MAX: int = env.number("AGUI_BUDGETS_MAX", default=200, least=1)
+AGUI_ALERTS_MAX: int = env.number("AGUI_ALERTS_MAX", default=50, least=1)
 AGUI_CONTEXT_MAX_CHARS: int = env.number("AGUI_CONTEXT_MAX_CHARS", default=32_000)
 AGUI_CONTEXT_TIMEOUT: float = env.seconds("AGUI_CONTEXT_TIMEOUT", default=10.0, least=0.01)
 AGUI_RUN_TIMEOUT: float = env.seconds("AGUI_RUN_TIMEOUT", default=3600.0, least=0.01)

@@ -62,6 +62,8 @@ urlpatterns = [
     path("", include("runs.api.files.urls")),
     path("", include("runs.api.webhooks.urls")),
     path("", include("runs.api.budgets.urls")),
+    path("", include("runs.api.alerts.urls")),
+    path("", include("runs.api.evaluation.urls")),
     path("", include("runs.api.schedules.urls")),
     path("", include("runs.api.usage.urls")),
     path("", include("runs.api.insight.urls")),

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runs", "0041_pieces"),
+        ("runs", "0047_evaluation"),
         ("teams", "0005_operator_keys"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
@@ -89,6 +89,9 @@ class Migration(migrations.Migration):
                             "interrupt.expired",
                             "thread.created",
                             "mention.created",
+                            "budget.warned",
+                            "alert.fired",
+                            "alert.resolved",
                         ),
                     ),
                     ("events__len__gt", 0),

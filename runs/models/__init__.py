@@ -1,6 +1,7 @@
 """The tables of threads and runs, one module for each thing; import them from here."""
 
 from runs.models.comment import Comment, Feedback, Mention, RunMessage, Thumb
+from runs.models.evaluation import DataSet, DataSetRun, RunLabel, Trial, TrialRun
 from runs.models.failure import Failure
 from runs.models.feed import FeedEntry
 from runs.models.file import File, FileReference
@@ -18,7 +19,18 @@ from runs.models.money.budget import (
     Spent,
     Unit,
 )
-from runs.models.notices import MailChoice, MailedLink, PushKey, PushSubscription, Snooze
+from runs.models.notices import (
+    Alert,
+    AlertState,
+    MailChoice,
+    MailedLink,
+    Measure,
+    Notice,
+    PushKey,
+    PushSubscription,
+    Snooze,
+    Way,
+)
 from runs.models.recovery import Effect, EffectStatus, Reason, Recovery
 from runs.models.run import (
     ACTIVE,
@@ -54,12 +66,16 @@ __all__ = [
     "IS_ACTIVE",
     "WAITING",
     "WORKER_GONE",
+    "Alert",
+    "AlertState",
     "AtLimit",
     "Budget",
     "BudgetScope",
     "BudgetedRun",
     "Called",
     "Comment",
+    "DataSet",
+    "DataSetRun",
     "DeliveryStatus",
     "Effect",
     "EffectStatus",
@@ -81,9 +97,11 @@ __all__ = [
     "Level",
     "MailChoice",
     "MailedLink",
+    "Measure",
     "Mention",
     "Missed",
     "ModelPrice",
+    "Notice",
     "Period",
     "Piece",
     "PiecedText",
@@ -92,6 +110,7 @@ __all__ = [
     "Reason",
     "Recovery",
     "Run",
+    "RunLabel",
     "RunMessage",
     "RunWords",
     "SavedView",
@@ -106,12 +125,15 @@ __all__ = [
     "ThreadPolicy",
     "Thumb",
     "ToolCall",
+    "Trial",
+    "TrialRun",
     "Unit",
     "UnreadRun",
     "Usage",
     "UsageChange",
     "UsageTook",
     "Visibility",
+    "Way",
     "Webhook",
     "WebhookDelivery",
     "whole_size",

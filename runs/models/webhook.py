@@ -10,6 +10,7 @@ from agui_host.security.secrets import SealedField
 from agui_host.teams.actors import LONGEST
 from agui_host.teams.tenancy import TeamOwned
 from runs.models.interrupt import InterruptStatus
+from runs.models.notices.notice import NOTICES
 from runs.models.run import Status
 from runs.models.thread import Thread
 
@@ -17,6 +18,7 @@ EVENTS = (
     Status.RUNNING.event, Status.SUCCEEDED.event, Status.FAILED.event, Status.CANCELLED.event,
     Status.INTERRUPTED.event, InterruptStatus.OPEN.event, InterruptStatus.ANSWERED.event,
     InterruptStatus.EXPIRED.event, "thread.created", "mention.created",
+    *NOTICES,
 )  # fmt: skip
 TEST = "webhook.test"
 """The type of a delivery that somebody asked for to see whether the address answers."""
@@ -134,6 +136,7 @@ class WebhookDelivery(TeamOwned):
     run = models.UUIDField(null=True)
     interrupt = models.UUIDField(null=True)
     comment = models.UUIDField(null=True)
+    notice = models.UUIDField(null=True)
     status = models.CharField(
         max_length=10,
         choices=DeliveryStatus.choices,

@@ -92,6 +92,43 @@ begin
      order by budget.at_limit desc, budget.id limit 1;
 end $$;
 
+-- A budget that reaches 80 % makes a notice, once in its period; again after it was raised.
+-- planner: as usual
+create function agui_budget_warns() returns trigger language plpgsql as $$
+declare
+    -- The key of an agent, run or thread; other scopes have other names.
+    object uuid := case when new.scope in ('agent', 'run', 'thread')
+                         and new.key ~ '^[0-9a-f-]{36}$' then new.key::uuid end;
+begin
+    if new.used < new.max * 0.8 then
+        if new.max > old.max then
+            new.warned_since := null;
+        end if;
+        return new;
+    end if;
+    if new.max = 0 or new.warned_since = new.since then
+        return new;
+    end if;
+    new.warned_since := new.since;
+    insert into runs_notice (id, team_id, type, subject, agent, thread, tell, data)
+    select runs_uuid7(), new.team_id, 'budget.warned', new.id,
+           coalesce((select slug from runtimes_agent
+                      where id = object and new.scope = 'agent'), ''),
+           -- A run or thread that is gone is treated as a private one, of which nobody is told.
+           case when new.scope in ('run', 'thread') then coalesce(
+               (select thread_id from runs_run where new.scope = 'run' and journal_id = object),
+               object, new.id) end,
+           '{mail,push,webhook}',
+           jsonb_build_object(
+               'budget', new.id, 'scope', new.scope, 'of', new.of, 'unit', new.unit,
+               'used', new.used, 'max', new.max, 'period', nullif(new.period, ''),
+               'since', to_char(new.since at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
+    return new;
+end $$;
+
+create trigger runs_budget_used before update of used, max on runs_budget for each row
+    execute function agui_budget_warns();
+
 -- A run whose budget is spent is refused. A budget that asks refuses while its question is open.
 -- The hint has the seconds until the last of the spent budgets begins again; it is empty if one of
 -- them never does, or has a max of 0.

@@ -21,7 +21,10 @@ from agui_host.backends.postgres.bridge import db, db_read
 from agui_host.backends.postgres.deadlines import LONGEST, allowing
 from events import outlines, partitions
 from events.writer import JournalWriter
+from runs.access.alerts import checking
+from runs.access.notices import warnings
 from runs.lifecycle import admission, interrupts, jobs
+from runs.lifecycle.budgets import spending
 from runs.lifecycle.deletion import retention, sealing
 from runs.lifecycle.files import uploads
 from runs.lifecycle.insight import storing as insight
@@ -147,10 +150,10 @@ def seal_old_logs(context: JobContext, timestamp: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="runs.tasks.sweep_webhooks", queue=jobs.QUEUE, queueing_lock="webhooks")
 def sweep_webhooks(timestamp: int) -> None:
-    """Disable webhooks whose backlog is too long, and delete old deliveries."""
+    """Disable webhooks whose backlog is too long; delete old deliveries and notices."""
     until = time.monotonic() + SWEEP_SECONDS
     deliveries.stop_overfull()
-    while time.monotonic() < until and deliveries.sweep():
+    while time.monotonic() < until and (deliveries.sweep() or warnings.sweep()):
         pass
 
 
@@ -192,6 +195,32 @@ def add_up_usage(context: JobContext, timestamp: int) -> None:
 def read_ended_runs(context: JobContext, timestamp: int) -> None:
     """Store the tool calls of runs that have ended, and the issues of failed ones."""
     insight.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
+
+
+@app.periodic(cron="* * * * *")
+@app.task(
+    name="runs.tasks.settle_budgets",
+    queue=jobs.QUEUE,
+    queueing_lock="budgets",
+    lock="budgets",
+    pass_context=True,
+)
+def settle_budgets(context: JobContext, timestamp: int) -> None:
+    """Count the spending of ended runs in their budgets, which warn of it."""
+    spending.settle_all(time.monotonic() + SWEEP_SECONDS, context.additional_context[LEAVING])
+
+
+@app.periodic(cron="* * * * *")
+@app.task(
+    name="runs.tasks.check_alerts",
+    queue=jobs.QUEUE,
+    queueing_lock="alerts",
+    lock="alerts",
+    pass_context=True,
+)
+def check_alerts(context: JobContext, timestamp: int) -> None:
+    """Compare the teams' alerts with their thresholds."""
+    checking.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
 
 
 @app.periodic(cron="* * * * *")

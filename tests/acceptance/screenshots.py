@@ -27,8 +27,8 @@ def pages(page: Page, host: Host, runs: dict[str, str]) -> Iterator[str]:
     page.goto("/")
     yield "overview"
     for name in (
-        "runs", "inbox", "issues", "tool-calls", "usage", "team", "team/keys", "agents",
-        "agents/docs",
+        "runs", "inbox", "issues", "tool-calls", "usage", "budgets", "alerts", "datasets", "team",
+        "team/keys", "agents", "agents/docs",
     ):  # fmt: skip
         page.goto(f"/{name}/")
         yield name.replace("/", "-")

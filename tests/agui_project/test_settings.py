@@ -112,6 +112,7 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_DOCUMENTS_MAX": NUMBERS,
     "AGUI_WISDOM_MAX": NUMBERS,
     "AGUI_BUDGETS_MAX": COUNTS,
+    "AGUI_ALERTS_MAX": COUNTS,
     "AGUI_WORKER_QUEUES": ("GPU", "gpu;cpu", ",", "-gpu", "a" * 33),
     "AGUI_WORKER_CONCURRENCY": (*COUNTS, "100001"),
     "AGUI_WORKER_GRACE": SECONDS,

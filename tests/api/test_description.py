@@ -70,6 +70,8 @@ class Things:
             "key": self.thread,
             "invitation_id": self.invitation,
             "budget_id": self.budget,
+            "alert_id": self.alert,
+            "data_set_id": self.data_set,
         }
 
     def close(self) -> None:
@@ -104,6 +106,21 @@ class Things:
         body = {"scope": "team", "tokens": 10**12}
         return next(iter(self.ids("budgets")), "") or str(self.post("budgets", body)["id"])
 
+    def alert(self) -> str:
+        """One that is there: a team may have so many."""
+        body = {"name": "a", "measure": "cost", "threshold": 10**9}
+        return next(iter(self.ids("alerts")), "") or str(self.post("alerts", body)["id"])
+
+    def data_set(self) -> str:
+        """One that is there: a team may have so many."""
+        body = {"name": self.name()}
+        return next(iter(self.ids("datasets")), "") or str(self.post("datasets", body)["id"])
+
+    def trial(self) -> str:
+        """A new one of an empty data set."""
+        empty = str(self.post("datasets", {"name": self.name()})["id"])
+        return str(self.post(f"datasets/{empty}/trials", {"agent": "echo"})["id"])
+
     def interrupt(self) -> str:
         run = self.host.begin(script=[{"interrupt": {"reason": "ok?"}}])["id"]
         self.host.wait_status(run, "interrupted")
@@ -125,6 +142,9 @@ class Things:
     def one(self, name: str, *, used_up: bool) -> Any:
         if name == "run_id":
             return self.run
+        if name == "trial_id":
+            self.known.setdefault(name, [self.trial()])
+            return self.known[name][0]
         if name == "member_id":
             return self.ids("members")[0]
         if name not in self.made:
@@ -144,6 +164,8 @@ KINDS = {
     "key": "threads",
     "invitation_id": "invitations",
     "budget_id": "budgets",
+    "alert_id": "alerts",
+    "data_set_id": "datasets",
 }
 
 

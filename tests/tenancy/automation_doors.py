@@ -55,6 +55,41 @@ AUTOMATION: dict[str, Door] = {
     "api/v1/issues/<uuid:issue_id>": Door(
         {"GET": OBJECT, "PATCH": OBJECT}, "api/v1/issues/{issue}", body={"status": "resolved"}
     ),
+    "api/v1/alerts": Door(
+        {"GET": LIST, "POST": Who(401, 401, 422, 201)},
+        body={"name": "a", "measure": "cost", "threshold": 1, "agent": "far"},
+    ),
+    "api/v1/alerts/<uuid:alert_id>": Door(
+        {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
+        "api/v1/alerts/{alert}",
+        body={"threshold": 10},
+    ),
+    "api/v1/alerts/<uuid:alert_id>/snooze": Door(
+        {"POST": OBJECT}, "api/v1/alerts/{alert}/snooze", body={"until": None}
+    ),
+    "api/v1/alerts/<uuid:alert_id>/history": Door({"GET": OBJECT}, "api/v1/alerts/{alert}/history"),
+    "api/v1/runs/<uuid:run_id>/labels": Door(
+        {"GET": OBJECT, "PUT": OBJECT}, "api/v1/runs/{run}/labels", body={"labels": ["x"]}
+    ),
+    "api/v1/datasets": Door({"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"name": "mine"}),
+    "api/v1/datasets/<uuid:data_set_id>": Door(
+        {"GET": OBJECT, "DELETE": Who(401, 401, 404, 204)}, "api/v1/datasets/{dataset}"
+    ),
+    "api/v1/datasets/<uuid:data_set_id>/runs": Door(
+        {"GET": OBJECT, "POST": OBJECT}, "api/v1/datasets/{dataset}/runs", body={"label": "none"}
+    ),
+    "api/v1/datasets/<uuid:data_set_id>/runs/<uuid:run_id>": Door(
+        {"DELETE": Who(401, 401, 404, 204)}, "api/v1/datasets/{dataset}/runs/{run}"
+    ),
+    "api/v1/datasets/<uuid:data_set_id>/export": Door(
+        {"GET": OBJECT}, "api/v1/datasets/{dataset}/export"
+    ),
+    "api/v1/datasets/<uuid:data_set_id>/trials": Door(
+        {"GET": OBJECT, "POST": Who(401, 401, 404, 201)},
+        "api/v1/datasets/{dataset}/trials",
+        body={"agent": "echo"},
+    ),
+    "api/v1/trials/<uuid:trial_id>": Door({"GET": OBJECT, "POST": OBJECT}, "api/v1/trials/{trial}"),
     "api/v1/schedules": Door(
         {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"cron": "0 0 * * *"}
     ),

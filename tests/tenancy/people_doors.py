@@ -125,6 +125,26 @@ PEOPLE: dict[str, Door] = {
     "team/schedules/<uuid:schedule_id>/run": Door(FORM, "team/schedules/{schedule}/run"),
     "team/schedules/<uuid:schedule_id>/remove": Door(FORM, "team/schedules/{schedule}/remove"),
     "team/received/": Door({"GET": PAGE}),
+    "alerts": Door({"GET": MOVED}),
+    "alerts/": Door({"GET": PAGE, "POST": FORGED}),
+    "alerts/<uuid:alert_id>/": Door({"GET": Who(302, 401, 404, 200)}, "alerts/{alert}/"),
+    "alerts/<uuid:alert_id>/snooze": Door(FORM, "alerts/{alert}/snooze"),
+    "alerts/<uuid:alert_id>/switch": Door(FORM, "alerts/{alert}/switch"),
+    "alerts/<uuid:alert_id>/remove": Door(FORM, "alerts/{alert}/remove"),
+    "datasets": Door({"GET": MOVED}),
+    "datasets/": Door({"GET": PAGE, "POST": FORGED}),
+    "datasets/<uuid:data_set_id>/": Door({"GET": RUN_PAGE}, "datasets/{dataset}/"),
+    "datasets/<uuid:data_set_id>/export": Door({"GET": RUN_PAGE}, "datasets/{dataset}/export"),
+    **{
+        f"datasets/<uuid:data_set_id>/{act}": Door(FORM, f"datasets/{{dataset}}/{act}")
+        for act in ("add", "label", "try", "remove")
+    },
+    "trials/<uuid:trial_id>/": Door({"GET": RUN_PAGE}, "trials/{trial}/"),
+    "trials/<uuid:trial_id>/continue": Door(FORM, "trials/{trial}/continue"),
+    "budgets": Door({"GET": MOVED}),
+    "budgets/": Door({"GET": PAGE, "POST": FORGED}),
+    "budgets/<uuid:budget_id>/change": Door(FORM, "budgets/{budget}/change"),
+    "budgets/<uuid:budget_id>/remove": Door(FORM, "budgets/{budget}/remove"),
     "team/shared/": Door({"GET": PAGE}),
     "team/shared/<uuid:grant_id>/revoke": Door(FORM, "team/shared/{grant}/revoke"),
     # Operators' sessions only: tests/dashboard/test_operator_pages.py.

@@ -296,6 +296,8 @@ ACTS = {
     TALK, f"{TALK}/send", f"{TALK}/regenerate", f"{TALK}/rate", f"{TALK}/comment", f"{TALK}/change",
     f"{RUN}/again", f"{RUN}/cancel", f"{RUN}/change", f"{RUN}/continue", f"{RUN}/say",
     "runs/import", "runs/act",
+    f"{API}/labels", "api/v1/datasets/<uuid:data_set_id>/runs",
+    "api/v1/datasets/<uuid:data_set_id>/runs/<uuid:run_id>",
     "runs", RUN, "runs/views", "runs/views/<uuid:view_id>/remove",
     "runs/views/<uuid:view_id>/rename", "team/schedules/<uuid:schedule_id>/run",
     "team/received/", "team/shared/", "team/shared/<uuid:grant_id>/revoke",

@@ -30,9 +30,12 @@ from events.models import (
 )
 from runs.lifecycle import lifecycle
 from runs.models import (
+    Alert,
     Budget,
     BudgetedRun,
     Comment,
+    DataSet,
+    DataSetRun,
     Effect,
     EndedRun,
     Failure,
@@ -51,10 +54,12 @@ from runs.models import (
     MailedLink,
     Mention,
     ModelPrice,
+    Notice,
     Piece,
     PushSubscription,
     Recovery,
     Run,
+    RunLabel,
     RunMessage,
     RunWords,
     SavedView,
@@ -66,6 +71,8 @@ from runs.models import (
     Thumb,
     ToolCall,
     UnreadRun,
+    Trial,
+    TrialRun,
     Usage,
     UsageChange,
     UsageTook,
@@ -152,6 +159,15 @@ def fill(team: Team, user: User) -> Run:
     MailedLink.objects.create(
         team=team, user=user, interrupt=question, token_hash=f"hash-{team.pk}", expires_at=now
     )
+    RunLabel.objects.create(team=team, run=run, name="good", author="x")
+    data_set = DataSet.objects.create(team=team, name="d", created_by="x", creator="x")
+    DataSetRun.objects.create(team=team, data_set=data_set, run=run)
+    trial = Trial.objects.create(team=team, data_set=data_set, agent="echo", created_by="x")
+    TrialRun.objects.create(team=team, trial=trial, run=run)
+    Alert.objects.create(
+        team=team, name="a", measure="cost", threshold=1, window_hours=1, tell=[], created_by="x"
+    )
+    Notice.objects.create(team=team, type="budget.warned", subject=run.pk, data={}, tell=["mail"])
     PushSubscription.objects.create(team=team, user=user, session_key="x", digest="x")
     Budget.objects.create(
         team=team, scope="team", of="t", key="k", unit="tokens", max=1, created_by="x"

@@ -26,13 +26,17 @@ from agui_host.teams.models import (
 from agui_host.web import routing
 from agui_host.web.host_socket import methods, requests
 from runs.access import comments, sharing
+from runs.access.evaluation import data_sets
 from runs.access.inspect import saved_views
 from runs.access.schedules import manage
 from runs.lifecycle import lifecycle
 from runs.lifecycle.webhooks import signing
 from runs.models import (
+    Alert,
     Budget,
     Comment,
+    DataSet,
+    DataSetRun,
     Failure,
     Feedback,
     File,
@@ -41,10 +45,12 @@ from runs.models import (
     Issue,
     IssueRun,
     Run,
+    RunLabel,
     RunMessage,
     SavedView,
     Schedule,
     Thread,
+    Trial,
     Webhook,
     WebhookDelivery,
 )
@@ -102,6 +108,8 @@ class House:
     schedule: Schedule
     budget: Budget
     issue: Issue
+    alert: Alert
+    trial: Trial
     view: SavedView
     file: File
     rule: GroupRule
@@ -134,6 +142,9 @@ class House:
             schedule=self.schedule.pk,
             budget=self.budget.pk,
             issue=self.issue.pk,
+            alert=self.alert.pk,
+            trial=self.trial.pk,
+            dataset=self.trial.data_set_id,
             view=self.view.pk,
             file=self.file.pk,
             rule=self.rule.pk,
@@ -167,6 +178,9 @@ class House:
             list(Webhook.objects.for_team(team).values_list("pk", "url", "events", "secrets")),
             list(Budget.objects.for_team(team).values_list("pk", "max", "of", "at_limit")),
             list(Issue.objects.for_team(team).values_list("resolved_at", "assignee")),
+            [RunLabel.objects.for_team(team).count(), DataSetRun.objects.for_team(team).count()],
+            [DataSet.objects.for_team(team).count(), Trial.objects.for_team(team).count()],
+            list(Alert.objects.for_team(team).values_list("pk", "threshold", "snoozed_until")),
             list(Schedule.objects.for_team(team).values_list("pk", "cron", "owner", "next_at")),
             list(SavedView.objects.for_team(team).values_list("pk", "name", "query", "shared")),
             list(WebhookDelivery.objects.filter(pk=self.delivery.pk).values_list("status", "type")),
@@ -225,6 +239,14 @@ def house(cast: Cast, settings: Settings) -> House:
         team=cast.team, agent=cast.echo, fingerprint="f", error_code="x", message=SECRET
     )
     IssueRun.objects.create(team=cast.team, issue=issue, run=failed, at=timezone.now())
+    alert = Alert.objects.create(
+        team=cast.team, name=SECRET, measure="cost", threshold=1, window_hours=1, tell=[],
+        created_by="x",
+    )  # fmt: skip
+    data_set = data_sets.create(cast.alice.principal, SECRET, [run.pk])
+    trial = Trial.objects.create(
+        team=cast.team, data_set=data_set, agent=SECRET[:20], created_by="x"
+    )
     view = saved_views.create(
         cast.alice.principal, {"name": SECRET, "query": f"q={SECRET}", "shared": True}
     )
@@ -233,7 +255,8 @@ def house(cast: Cast, settings: Settings) -> House:
     rule = GroupRule.objects.create(team=cast.team, group=SECRET, created_by="x")
     return House(
         run, queued, interrupt, spare, failed, key, member, comment, grant, token, invited,
-        document, wisdom, delivery, schedule, budget, issue, view, file, rule, askers,
+        document, wisdom, delivery, schedule, budget, issue, alert, trial, view, file, rule,
+        askers,
     )  # fmt: skip
 
 

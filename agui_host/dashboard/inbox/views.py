@@ -25,7 +25,7 @@ from agui_host.protocol.errors import HostError
 from agui_host.protocol.questions import table
 from agui_host.teams.authentication import Principal
 from runs.access import access, inbox, sharing, start
-from runs.access.notices import mail, mentions, push
+from runs.access.notices import mail, mentions, push, warnings
 from runs.lifecycle.resume import AnswerInvalid, InterruptAnswered, InterruptExpired
 from runs.models import Interrupt, Run
 
@@ -138,6 +138,7 @@ def _inbox(
         "may_answer": principal.can("answer"),
         "unopened": sharing.unopened(principal),
         "by_mail": mail.choice(principal),
+        "standing": warnings.standing(principal),
         "push_key": push.sender_key().public if principal.can("answer") else "",
     }
     return render(request, "inbox/list.html", context, status=refusal.status if refusal else 200)

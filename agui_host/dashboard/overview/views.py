@@ -12,6 +12,7 @@ from agui_host.prices import Price, parse
 from agui_host.protocol.errors import HostError, Invalid
 from agui_host.protocol.input.numbers import whole
 from agui_host.teams.authentication import Principal
+from runs.access.notices import warnings
 from runs.access.usage import prices
 from runs.lifecycle.usage import team_prices
 
@@ -27,6 +28,7 @@ def home(request: HttpRequest, principal: Principal) -> HttpResponse:
     context = {
         "principal": principal,
         "overview": overview.of(principal, days),
+        "standing": warnings.standing(principal),
         "periods": overview.PERIODS,
         "host": f"{request.scheme}://{request.get_host()}",
     }

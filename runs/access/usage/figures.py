@@ -5,7 +5,7 @@ and the runs that have not ended. All of the team's runs count, also those in pr
 ``listed`` leaves out the private ones of others, which the reader's list of runs does not show.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -109,22 +109,52 @@ def day_of(moment: datetime) -> datetime:
     return hour_of(moment).replace(hour=0)
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The runs of a team that count: of some agents, None for all, and in which threads.
+
+    ``owner`` is the ``actor_id`` of the reader whose private threads count with those of the team,
+    empty to leave out all private threads, None to include all of them.
+    """
+
+    team: UUID
+    agents: Sequence[str] | None = None
+    owner: str | None = None
+
+    @classmethod
+    def of(cls, principal: Principal, *, listed: bool = False) -> "Reach":
+        """The runs that count for a caller. Raises Forbidden."""
+        access.require(principal, "view_team")
+        agents = None if principal.agents is None else sorted(principal.agents)
+        return cls(principal.team.pk, agents, principal.actor_id if listed else None)
+
+
 def read(
     principal: Principal,
     keys: Mapping[str, str],
     period: Period,
     *,
-    measures: tuple[str, ...] = MEASURES,
     listed: bool = False,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """``rows`` for a caller. Raises Forbidden."""
+    return rows(Reach.of(principal, listed=listed), keys, period, **options)
+
+
+def rows(
+    reach: Reach,
+    keys: Mapping[str, str],
+    period: Period,
+    *,
+    measures: tuple[str, ...] = MEASURES,
     most: int | None = None,
     more: str = "true",
     **values: Any,
 ) -> list[dict[str, Any]]:
     """Rows with ``keys`` (names and their expressions) and ``measures``, the largest first.
 
-    ``more`` is a condition on ``total``, with ``values``. Raises Forbidden.
+    ``more`` is a condition on ``total``, with ``values``.
     """
-    access.require(principal, "view_team")
     names, expressions = list(keys), list(keys.values())
     order = ["day desc"] if "day" in keys else []
     statement = _READ.format(
@@ -139,12 +169,11 @@ def read(
         order=", ".join([*order, "cost desc", "runs desc", *names]),
         more=more,
     )
-    parameters = _scope(principal, period, listed=listed) | values
-    parameters |= {"grain": _grain(principal, keys, period), "most": most}
+    parameters = _scope(reach, period) | values
+    parameters |= {"grain": _grain(reach, keys, period), "most": most}
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
-        rows = cursor.fetchall()
-    return [_row(names, measures, row) for row in rows]
+        return [_row(names, measures, row) for row in cursor.fetchall()]
 
 
 def by(names: set[str]) -> dict[str, str]:
@@ -155,17 +184,21 @@ def by(names: set[str]) -> dict[str, str]:
 def durations(
     principal: Principal, period: Period, *, listed: bool = False
 ) -> dict[str, dict[int, int]]:
-    """By agent: how many runs were in each bucket of durations (``percentile``)."""
-    access.require(principal, "view_team")
+    """``buckets`` for a caller. Raises Forbidden."""
+    return buckets(Reach.of(principal, listed=listed), period)
+
+
+def buckets(reach: Reach, period: Period) -> dict[str, dict[int, int]]:
+    """By agent: how many runs were in each bucket of durations (``percentile``), of whole days."""
     statement = _TOOK.format(changes=_CHANGES, took=sums.took("changes"))
     with connection.cursor() as cursor:
-        cursor.execute(statement, _scope(principal, period, listed=listed))
-        rows = cursor.fetchall()
-    buckets: dict[str, dict[int, int]] = {}
-    for slug, bucket, runs in rows:
+        cursor.execute(statement, _scope(reach, period))
+        counts = cursor.fetchall()
+    by_agent: dict[str, dict[int, int]] = {}
+    for slug, bucket, runs in counts:
         if runs > 0:
-            buckets.setdefault(slug, {})[bucket] = runs
-    return buckets
+            by_agent.setdefault(slug, {})[bucket] = runs
+    return by_agent
 
 
 def percentile(buckets: Mapping[int, int], share: float) -> float | None:
@@ -178,19 +211,17 @@ def percentile(buckets: Mapping[int, int], share: float) -> float | None:
     return None
 
 
-def _scope(principal: Principal, period: Period, *, listed: bool) -> dict[str, Any]:
-    team: UUID = principal.team.pk
-    agents = None if principal.agents is None else sorted(principal.agents)
-    owner = principal.actor_id if listed else None
+def _scope(reach: Reach, period: Period) -> dict[str, Any]:
+    agents = None if reach.agents is None else list(reach.agents)
     return {
-        "team": team, "since": period.since, "until": period.until, "agents": agents,
-        "owner": owner,
+        "team": reach.team, "since": period.since, "until": period.until, "agents": agents,
+        "owner": reach.owner,
     }  # fmt: skip
 
 
-def _grain(principal: Principal, keys: Mapping[str, str], period: Period) -> str:
+def _grain(reach: Reach, keys: Mapping[str, str], period: Period) -> str:
     """The coarsest rows that have these keys."""
-    agents = "agent" in keys or principal.agents is not None
+    agents = "agent" in keys or reach.agents is not None
     if "person" in keys:
         grain = Grain.PERSON if period.has_whole_days and not agents else Grain.FINEST
     elif not period.has_whole_days:

@@ -5,7 +5,8 @@ the writer, whose commits store the events of all teams, never waits for a budge
 only adds a row; the next report or the next reader counts it.
 """
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -14,7 +15,7 @@ from django.db import connection, transaction
 
 from agui_host.prices import Prices
 from runs.lifecycle.statements import figures
-from runs.models import Budget, Run
+from runs.models import Budget, Run, Spent
 
 SPEND = "select * from agui_spend(%(run)s, %(tokens)s, %(cost)s, %(begins)s, %(last)s)"
 SETTLE = "select agui_settle_spent(%s)"
@@ -61,6 +62,17 @@ def settle(team_id: UUID) -> None:
     """Count everything that the team's runs have spent, and begin new periods."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(SETTLE, [team_id])
+
+
+def settle_all(until: float, leaving: Callable[[], bool] = bool) -> int:
+    """Settle all teams until this monotonic time, so that their budgets warn; how many teams."""
+    rows = Spent.objects.of_any_team().order_by("team_id").values_list("team_id", flat=True)
+    teams = list(rows.distinct())
+    for number, team_id in enumerate(teams):
+        if leaving() or time.monotonic() >= until:
+            return number
+        settle(team_id)
+    return len(teams)
 
 
 def _spend(run_id: UUID, total: Total, *, begins: bool, last: bool) -> Budget | None:

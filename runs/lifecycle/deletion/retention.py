@@ -34,6 +34,7 @@ from runs.lifecycle.pieces.storing import drop_unused
 from runs.lifecycle.words import storing
 from runs.models import (
     Comment,
+    DataSetRun,
     Effect,
     Failure,
     Feedback,
@@ -41,13 +42,17 @@ from runs.models import (
     Interrupt,
     Recovery,
     Run,
+    RunLabel,
     RunMessage,
     Thread,
     ThreadHistory,
 )
 
 log = structlog.get_logger(__name__)
-Content = Interrupt | Comment | Feedback | Failure | ImportedRun | Effect | Recovery | RunMessage
+Content = (
+    Interrupt | Comment | Feedback | Failure | ImportedRun | Effect | Recovery | RunMessage
+    | RunLabel | DataSetRun
+)  # fmt: skip
 
 REST = 2.0
 """Seconds of rest for each second of sweeping."""
@@ -254,7 +259,8 @@ def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
     storing.forget(run_ids)
     insight.forget(run_ids)
     contents: tuple[type[Content], ...] = (
-        Interrupt, Comment, Feedback, Failure, ImportedRun, Effect, Recovery, RunMessage,
+        Interrupt, Comment, Feedback, Failure, ImportedRun, Effect, Recovery, RunMessage, RunLabel,
+        DataSetRun,
     )  # fmt: skip
     for model in contents:
         model.objects.already_found().filter(run__in=run_ids).delete()

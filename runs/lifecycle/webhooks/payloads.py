@@ -19,6 +19,7 @@ from runs.models import (
     ENDED,
     Comment,
     Interrupt,
+    Notice,
     Run,
     Status,
     Thread,
@@ -74,6 +75,8 @@ def _data(
 ) -> dict[str, Any] | None:
     if delivery.type == TEST:
         return {"webhook": str(delivery.webhook_id)}
+    if delivery.notice is not None:
+        return _notice(delivery)
     if subject is None:
         return None
     run = subject.run
@@ -84,6 +87,13 @@ def _data(
     if delivery.interrupt is not None:
         return _interrupt(delivery, run, contents)
     return _run(delivery, subject, contents)
+
+
+def _notice(delivery: WebhookDelivery) -> dict[str, Any] | None:
+    rows = Notice.objects.filter(team=delivery.team_id, pk=str(delivery.notice))
+    if (notice := rows.first()) is None:
+        return None
+    return {**notice.data, "links": {"page": absolute(notice.page)}}
 
 
 def _ids(run: Run) -> dict[str, Any]:

@@ -46,7 +46,8 @@ class Budget(TeamOwned):
 
     ``used`` counts since ``since``, the start of the present period. ``reserve`` is kept free for
     the next model call of each other run that is going. All functions that change ``used`` are in
-    ``runs/sql/budgets.sql``; they lock the budgets of one team in the order of their ids.
+    ``runs/sql/budgets.sql``; they lock the budgets of one team in the order of their ids. A trigger
+    there sets ``warned_since`` to ``since`` when it has warned.
     """
 
     id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
@@ -60,6 +61,7 @@ class Budget(TeamOwned):
     at_limit = models.CharField(max_length=3, choices=AtLimit.choices, default=AtLimit.END.value)
     used = models.DecimalField(max_digits=24, decimal_places=6, default=0, db_default=0)
     since = models.DateTimeField(db_default=Now(), editable=False)
+    warned_since = models.DateTimeField(null=True, editable=False)
     created_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

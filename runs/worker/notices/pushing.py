@@ -1,7 +1,7 @@
-"""Tells people of new questions, mentions and shares: a loop next to a worker's jobs.
+"""Tells people of new questions, mentions, shares and warnings: a loop next to a worker's jobs.
 
 What a message says is bounded, and its reader may see: each person hears of the questions that they
-may answer when it is sent, all new ones in one message.
+may answer when it is sent, all new ones in one message; owners and admins also of budgets.
 """
 
 import asyncio
@@ -24,10 +24,11 @@ from agui_host.protocol.strict_json import dumps
 from agui_host.security import outbound, web_push
 from agui_host.security.addresses import AddressRefused
 from agui_host.security.secrets import SecretUnreadable, unseal
-from runs.access.notices import digest, mail, news, push, questions
+from runs.access.notices import digest, mail, news, push, questions, warnings
 from runs.access.notices.news import News
 from runs.access.notices.push import Address
-from runs.models import Interrupt, PushSubscription
+from runs.access.notices.warnings import Words
+from runs.models import Interrupt, Notice, PushSubscription
 
 log = structlog.get_logger(__name__)
 POLL = 2.0
@@ -87,9 +88,13 @@ class Pusher:
         by_receiver: dict[UUID, list[News]] = defaultdict(list)
         for entry in await db(news.take, busy):
             by_receiver[entry.team.pk].append(entry)
+        warned: dict[UUID, list[Notice]] = defaultdict(list)
+        for notice in await db(warnings.take, busy):
+            warned[notice.team_id].append(notice)
         return [
             *(self._begin(team, self._tell_team(rows)) for team, rows in asked.items()),
             *(self._begin(team, self._tell_news(team, rows)) for team, rows in by_receiver.items()),
+            *(self._begin(team, self._warn(rows)) for team, rows in warned.items()),
         ]
 
     def _begin(self, team: UUID, telling: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -112,6 +117,12 @@ class Pusher:
         scope.take_turns_as(f"team:{team}")
         contents = await db(news.for_browsers, rows)
         await self._send_all([(row, _packed(content)) for row, content in contents])
+
+    async def _warn(self, rows: Sequence[Notice]) -> None:
+        team = rows[0].team
+        scope.take_turns_as(f"team:{team.pk}")
+        await self._post_mails(await db(warnings.written, team, rows))
+        await self._send_all(await db(_warnings, rows))
 
     async def _send_all(self, messages: Sequence[tuple[PushSubscription, bytes]]) -> None:
         room = asyncio.Semaphore(PER_TEAM)
@@ -173,6 +184,22 @@ def _messages(rows: Sequence[Interrupt]) -> list[tuple[PushSubscription, bytes]]
     team = rows[0].team
     theirs = ((row, push.those_for(team, row, rows)) for row in push.browsers(team))
     return [(row, message(asked)) for row, asked in theirs if asked]
+
+
+def _warnings(rows: Sequence[Notice]) -> list[tuple[PushSubscription, bytes]]:
+    """A message for each browser of the team and each notice that concerns its person."""
+    team = rows[0].team
+    return [
+        (row, warning(words))
+        for row in push.browsers(team)
+        for words in warnings.for_browser(team, row, rows)
+    ]
+
+
+def warning(words: Words) -> bytes:
+    """The notification of a notice, as the service worker shows it."""
+    title, _, _ = words.text.partition(" (")
+    return _packed({"title": title, "body": words.text, "tag": words.text, "url": words.page})
 
 
 def message(asked: Sequence[Interrupt]) -> bytes:

@@ -13,7 +13,7 @@ import agui_host.teams.models.team
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("teams", "0005_operator_keys"),
+        ("teams", "0006_end_users"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runtimes", "0011_on_code_change"),
+        ("runtimes", "0013_state_schema"),
     ]
 
     operations = [

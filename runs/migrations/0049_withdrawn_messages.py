@@ -3,13 +3,13 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runs", "0042_withdrawn_messages"),
+        ("runs", "0048_news"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="effect",
-            name="read_by",
-            field=models.PositiveSmallIntegerField(null=True),
+            model_name="runmessage",
+            name="withdrawn_at",
+            field=models.DateTimeField(null=True),
         ),
     ]

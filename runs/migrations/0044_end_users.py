@@ -4,7 +4,7 @@ from django.db.models import Q
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runs", "0041_pieces"),
+        ("runs", "0043_insight"),
     ]
 
     operations = [

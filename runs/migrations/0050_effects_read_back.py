@@ -3,13 +3,13 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runs", "0041_pieces"),
+        ("runs", "0049_withdrawn_messages"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="runmessage",
-            name="withdrawn_at",
-            field=models.DateTimeField(null=True),
+            model_name="effect",
+            name="read_by",
+            field=models.PositiveSmallIntegerField(null=True),
         ),
     ]

@@ -1,0 +1,1 @@
+"""The pages of data sets: runs to review, trials, and their comparison."""

@@ -1,0 +1,171 @@
+"""The page of budgets: how much of each is used, and the forms that make and change them."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from agui_host.dashboard.forms import submitted
+from agui_host.dashboard.overview.overview import address, text_of
+from agui_host.dashboard.pages import Question, action, both
+from agui_host.teams.authentication import Principal
+from runs.access.budgets import manage
+from runs.models import AtLimit, Budget, BudgetScope, Period, Unit
+
+MOST = 500
+SCOPES = [
+    (BudgetScope.AGENT.value, "an agent"),
+    (BudgetScope.TEAM.value, "the team"),
+    (BudgetScope.PERSON.value, "a person"),
+    (BudgetScope.KEY.value, "an API key"),
+    (BudgetScope.THREAD.value, "a thread"),
+    (BudgetScope.RUN.value, "a run"),
+]
+UNITS = [(Unit.COST.value, "US dollars"), (Unit.TOKENS.value, "tokens")]
+PERIODS = [("", "in total"), (Period.MONTH.value, "each month"), (Period.DAY.value, "each day")]
+AT_LIMIT = [
+    (AtLimit.END.value, "end the run"),
+    (AtLimit.ASK.value, "ask whether to raise it"),
+]
+
+
+class ChangeForm(forms.Form):
+    """The amount of a budget, and how a run ends at its limit."""
+
+    amount = forms.DecimalField(label="Amount", min_value=0, max_digits=18, decimal_places=6)
+    at_limit = forms.ChoiceField(label="Once spent", choices=AT_LIMIT)
+
+    def values(self, unit: str) -> dict[str, Any]:
+        """The form's values, as the verbs take them."""
+        amount: Decimal = self.cleaned_data["amount"]
+        if unit == Unit.TOKENS:
+            amount = amount.quantize(Decimal(1))
+        return {unit: amount, "at_limit": self.cleaned_data["at_limit"]}
+
+
+class BudgetForm(ChangeForm):
+    """A new budget; the verb finds the agent, person or key of this name."""
+
+    scope = forms.ChoiceField(label="For", choices=SCOPES)
+    of = forms.CharField(
+        label="Name (a slug, login, key prefix or id; empty for the team)",
+        max_length=255,
+        required=False,
+    )
+    unit = forms.ChoiceField(label="In", choices=UNITS)
+    period = forms.ChoiceField(label="Period", choices=PERIODS, required=False)
+
+    field_order = ("scope", "of", "amount", "unit", "period", "at_limit")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A budget with its meter and, for those who can change it, its form."""
+
+    budget: Budget
+    form: ChangeForm
+
+    @property
+    def state(self) -> str:
+        return manage.state(self.budget)
+
+    @property
+    def used(self) -> float:
+        return float(self.budget.used)
+
+    @property
+    def max(self) -> float:
+        return float(self.budget.max)
+
+    @property
+    def warns(self) -> float:
+        """From here on the budget is nearly spent."""
+        return float(self.budget.max * manage.WARN_AT)
+
+    @property
+    def is_cost(self) -> bool:
+        return self.budget.unit == Unit.COST.value
+
+    @property
+    def runs(self) -> str:
+        """The address of the list of the runs that it counts; empty for a key, run or thread."""
+        names = {BudgetScope.AGENT: "agent", BudgetScope.TEAM: "", BudgetScope.PERSON: "started_by"}
+        scope = BudgetScope(self.budget.scope)
+        if scope not in names:
+            return ""
+        of = f"user:{self.budget.of}" if scope == BudgetScope.PERSON else self.budget.of
+        query = {names[scope]: of} if names[scope] else {}
+        return address(query | {"since": text_of(self.budget.since)})
+
+
+@both
+def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The budgets, and the form that makes one."""
+    if request.method != "POST":
+        return _list(request, principal, BudgetForm())
+    principal.require("manage_budgets")
+    form = BudgetForm(request.POST)
+    names = ("scope", "of", "period")
+    made = submitted(
+        form,
+        lambda fields: manage.create(
+            principal, {name: fields[name] for name in names} | form.values(fields["unit"])
+        ),
+    )
+    if made is None:
+        return _list(request, principal, form)
+    messages.success(request, "The budget was made. It counts the runs of its present period.")
+    return redirect("budgets")
+
+
+@action("budgets")
+def change(request: HttpRequest, principal: Principal, budget_id: UUID) -> HttpResponse:
+    """Set the amount of a budget, and how a run ends at its limit."""
+    row, form = manage.find(principal, budget_id), ChangeForm(request.POST)
+    principal.require("manage_budgets")
+    changed = submitted(
+        form, lambda fields: manage.change(principal, budget_id, form.values(row.unit))
+    )
+    if changed is None:
+        problems = " ".join(str(problem) for rows in form.errors.values() for problem in rows)
+        messages.error(request, f"The budget was not changed. {problems}")
+    else:
+        messages.success(request, "The budget was changed.")
+    return redirect("budgets")
+
+
+@action(
+    "budgets",
+    asks=Question(
+        "Delete this budget?",
+        "Its runs are no longer limited by it, at once also those that are going.",
+        "Delete",
+    ),
+)
+def remove(request: HttpRequest, principal: Principal, budget_id: UUID) -> HttpResponse:
+    """Delete a budget."""
+    manage.remove(principal, budget_id)
+    return redirect("budgets")
+
+
+def _list(request: HttpRequest, principal: Principal, form: BudgetForm) -> HttpResponse:
+    rows = manage.visible(principal)
+    manage.count(principal)
+    context = {
+        "principal": principal,
+        "rows": [Row(row, _form_of(row)) for row in rows.order_by("-pk")[:MOST]],
+        "manages": principal.can("manage_budgets"),
+        "form": form,
+    }
+    return render(request, "overview/budgets.html", context, status=422 if form.errors else 200)
+
+
+def _form_of(row: Budget) -> ChangeForm:
+    return ChangeForm(
+        {"amount": f"{row.max.normalize():f}", "at_limit": row.at_limit}, auto_id=f"{row.pk}-%s"
+    )

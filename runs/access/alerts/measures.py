@@ -1,0 +1,79 @@
+"""The present value of an alert, from the usage of its team.
+
+Only threads of the team count: an alert is seen by everyone in the team, and must not tell of
+private threads. Usage is kept by hours, and durations by days, so a window begins with one.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from agui_host.backends.postgres import clock
+from runs.access.usage import figures
+from runs.access.usage.figures import HOUR, Period, Reach
+from runs.models import Alert, Interrupt, InterruptStatus, Measure, Visibility
+
+SHARED_THREADS = ""
+"""No person's private threads."""
+
+
+def value_of(alert: Alert) -> float | None:
+    """The value now; None if there were fewer than ``least_runs`` runs in the window."""
+    if alert.measure == Measure.WAITING_QUESTIONS:
+        return float(_questions(alert))
+    if alert.measure == Measure.P95_DURATION:
+        return _p95(alert)
+    period = _period(alert)
+    # A person's rows are the finest: the keys decide which are read.
+    keys = {"person": "total.person"} if alert.person else {"whole": "1"}
+    more = "total.person = %(person)s" if alert.person else "true"
+    sums = figures.rows(
+        _reach(alert), keys, period, measures=("runs", "failed", "tokens_in", "tokens_out", "cost"),
+        more=more, person=alert.person,
+    )  # fmt: skip
+    runs, failed = sum(row["runs"] for row in sums), sum(row["failed"] for row in sums)
+    if alert.measure == Measure.COST:
+        return float(sum(row["cost"] for row in sums))
+    if alert.measure == Measure.FAILED_RUNS:
+        return float(failed)
+    return 100 * failed / runs if runs >= alert.least_runs else None
+
+
+def _p95(alert: Alert) -> float | None:
+    every: dict[int, int] = {}
+    for slug, counts in figures.buckets(_reach(alert), _period(alert)).items():
+        if alert.agent in ("", slug):
+            for bucket, runs in counts.items():
+                every[bucket] = every.get(bucket, 0) + runs
+    if sum(every.values()) < alert.least_runs:
+        return None
+    milliseconds = figures.percentile(every, 0.95)
+    return None if milliseconds is None else milliseconds / 1000
+
+
+def _questions(alert: Alert) -> int:
+    """The open questions that have waited for the alert's hours."""
+    before = clock.now() - timedelta(hours=alert.window_hours)
+    rows = Interrupt.objects.for_team(alert.team).filter(
+        status=InterruptStatus.OPEN, created_at__lte=before, thread__visibility=Visibility.TEAM
+    )
+    rows = rows.filter(Q(expires_at=None) | Q(expires_at__gt=clock.now()))
+    if alert.agent:
+        rows = rows.filter(run__agent__slug=alert.agent)
+    if alert.person:
+        rows = rows.filter(run__started_by=alert.person)
+    return rows.count()
+
+
+def _reach(alert: Alert) -> Reach:
+    return Reach(alert.team_id, [alert.agent] if alert.agent else None, SHARED_THREADS)
+
+
+def since(alert: Alert) -> datetime:
+    """The beginning of the alert's window: that of an hour, or of a day for durations."""
+    begin = clock.now() - timedelta(hours=alert.window_hours)
+    return (figures.day_of if alert.measure == Measure.P95_DURATION else figures.hour_of)(begin)
+
+
+def _period(alert: Alert) -> Period:
+    return Period(since(alert), figures.hour_of(clock.now()) + HOUR)

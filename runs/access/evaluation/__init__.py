@@ -1,0 +1,1 @@
+"""Evaluation: who labels runs, collects them in data sets, and runs those again."""

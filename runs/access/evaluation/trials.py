@@ -1,0 +1,126 @@
+"""Trials: the runs of a data set once more, with an agent as it is now, and the comparison."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import transaction
+
+from agui_host.errors import Forbidden, NotFound
+from agui_host.protocol.errors import HostError
+from agui_host.runtimes.models import Agent
+from agui_host.teams import audit
+from agui_host.teams.authentication import Principal
+from agui_host.teams.limits import LimitReached
+from agui_host.teams.tenancy import TeamQuerySet
+from runs.access import access, again
+from runs.access.evaluation import data_sets
+from runs.access.start import UnknownAgent
+from runs.models import DataSet, Run, Trial, TrialRun, without_bodies
+
+MOST_TRIALS = 50
+"""Of a data set; the oldest one makes room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A run of the data set and its repetition, as far as the caller sees them."""
+
+    before: Run
+    after: Run | None
+    problem: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether the repetition ended otherwise, or with another answer."""
+        after = self.after
+        return after is not None and (
+            self.before.status != after.status
+            or (self.before.answered or "") != (after.answered or "")
+        )
+
+
+def of(principal: Principal, data_set: DataSet) -> TeamQuerySet[Trial]:
+    """The trials of a data set that the caller has found, newest first."""
+    rows: TeamQuerySet[Trial] = Trial.objects.for_team(data_set.team).filter(data_set=data_set)
+    return rows
+
+
+def find(principal: Principal, key: UUID) -> Trial:
+    """A trial of the team. Raises NotFound, Forbidden."""
+    principal.require("view")
+    row = Trial.objects.for_team(principal.team).filter(pk=key).select_related("data_set").first()
+    if row is None:
+        raise NotFound("There is no such trial.")
+    return row
+
+
+def start(principal: Principal, key: UUID, agent: str) -> Trial:
+    """Run a data set again with an agent. Raises NotFound, Forbidden, UnknownAgent."""
+    data_set = data_sets.find(principal, key)
+    principal.require("run")
+    if not principal.may_use(agent):
+        raise Forbidden("This key is for other agents.")
+    if not Agent.objects.for_team(data_set.team).filter(slug=agent, enabled=True).exists():
+        raise UnknownAgent
+    runs = list(data_sets.runs_of(principal, data_set).values_list("pk", flat=True))
+    with transaction.atomic():
+        row = Trial(team=data_set.team, data_set=data_set, agent=agent, created_by=principal.label)
+        row.save(force_insert=True)
+        TrialRun.objects.bulk_create(
+            TrialRun(team=row.team, trial=row, run_id=run_id) for run_id in runs
+        )
+        old = of(principal, data_set).values_list("pk", flat=True)[MOST_TRIALS:]
+        of(principal, data_set).filter(pk__in=list(old)).delete()
+        audit.record(principal, row.team, "trial.started", str(row.pk), agent=agent)
+    row.refresh_from_db()
+    return go_on(principal, row.pk)
+
+
+def go_on(principal: Principal, key: UUID) -> Trial:
+    """Start the runs of a trial that have not been started, until a limit of the team is reached.
+
+    Raises NotFound, Forbidden.
+    """
+    row = find(principal, key)
+    principal.require("run")
+    entries = TrialRun.objects.for_team(row.team).filter(trial=row, again=None, problem="")
+    for pk in list(entries.order_by("run_id").values_list("pk", flat=True)):
+        with transaction.atomic():
+            # Two requests at once: each entry is started by the first to lock it.
+            entry = entries.select_for_update(skip_locked=True, of=("self",)).filter(pk=pk).first()
+            if entry is None:
+                continue
+            try:
+                with transaction.atomic():
+                    entry.again = _again(principal, entry.run_id, row.agent)
+            except LimitReached:
+                break
+            except HostError as error:
+                entry.problem = error.code
+            entry.save(update_fields=["again", "problem"])
+    return row
+
+
+def waiting(row: Trial) -> int:
+    """How many runs of the trial have not been started."""
+    return TrialRun.objects.for_team(row.team).filter(trial=row, again=None, problem="").count()
+
+
+def pairs(principal: Principal, row: Trial) -> list[Pair]:
+    """The runs of a trial that the caller sees, side by side."""
+    entries = list(TrialRun.objects.for_team(row.team).filter(trial=row).order_by("run_id"))
+    keys = [key for entry in entries for key in (entry.run_id, entry.again_id) if key]
+    runs = access.visible(principal).filter(pk__in=keys, purged_at=None)
+    by_key = {
+        run.pk: run for run in without_bodies(runs.select_related("agent", "thread", "journal"))
+    }
+    return [
+        Pair(by_key[entry.run_id], by_key.get(entry.again_id), entry.problem)
+        for entry in entries
+        if entry.run_id in by_key
+    ]
+
+
+def _again(principal: Principal, run_id: UUID, agent: str) -> Run:
+    run = access.find(principal, run_id)
+    return again.changed(principal, run_id, agent=agent, text=again.last_said(run))

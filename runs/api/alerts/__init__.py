@@ -1,0 +1,1 @@
+"""The alerts of a team over the API."""

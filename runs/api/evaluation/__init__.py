@@ -1,0 +1,1 @@
+"""Labels, data sets and trials over the API."""

@@ -1,0 +1,6 @@
+"""Evaluation: labels on runs, data sets of runs, and trials that run a data set again."""
+
+from runs.models.evaluation.data_set import DataSet, DataSetRun, Trial, TrialRun
+from runs.models.evaluation.label import RunLabel
+
+__all__ = ["DataSet", "DataSetRun", "RunLabel", "Trial", "TrialRun"]

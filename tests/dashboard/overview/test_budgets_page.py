@@ -1,0 +1,78 @@
+"""The page of budgets: meters, and forms for owners and admins."""
+
+import pytest
+from django.test import Client
+
+from runs.lifecycle.budgets import spending
+from runs.models import Budget, Spent
+from tests.cast import Cast, start
+from tests.dashboard.conftest import SURE, Browse
+
+pytestmark = pytest.mark.django_db
+NEW = {"scope": "agent", "of": "echo", "amount": "50", "unit": "cost", "period": "month",
+       "at_limit": "ask"}  # fmt: skip
+
+
+def page(client: Client, status: int = 200) -> str:
+    answer = client.get("/budgets/")
+    assert answer.status_code == status
+    return answer.content.decode()
+
+
+def test_an_owner_makes_changes_and_deletes_one(cast: Cast, browse: Browse) -> None:
+    owner = browse(cast.alice)
+    assert owner.post("/budgets/", NEW).status_code == 302
+    row = Budget.objects.for_team(cast.team).get()
+    assert (row.scope, row.of, row.unit, row.period, row.at_limit) == (
+        "agent", "echo", "cost", "month", "ask",
+    )  # fmt: skip
+    Spent.objects.create(team=cast.team, run_id=start(cast.alice).pk, keys=[row.key], tokens=1,
+                         cost=42)  # fmt: skip
+    spending.settle(cast.team.pk)
+    text = page(owner)
+    assert "$42.00 of $50.00, 84 %" in text
+    assert "nearly spent" in text
+    assert 'href="/runs/?agent=echo&amp;since=' in text
+    assert (
+        "84 % of the budget of 50 dollars for this month is used" in owner.get("/").content.decode()
+    )
+    assert "84 % of the budget" in owner.get("/inbox/").content.decode()
+    change = {"amount": "100", "at_limit": "end"}
+    assert owner.post(f"/budgets/{row.pk}/change", change).status_code == 302
+    assert "$42.00 of $100.00" in page(owner)
+    assert owner.post(f"/budgets/{row.pk}/change", {"amount": "-1"}).status_code == 302
+    assert "was not changed" in page(owner)
+    assert "Delete this budget?" in owner.post(f"/budgets/{row.pk}/remove").content.decode()
+    assert owner.post(f"/budgets/{row.pk}/remove", SURE).status_code == 302
+    assert not Budget.objects.for_team(cast.team).exists()
+
+
+def test_others_see_the_meters_only(cast: Cast, browse: Browse) -> None:
+    browse(cast.alice).post("/budgets/", {**NEW, "of": "<b>"})
+    assert not Budget.objects.for_team(cast.team).exists()
+    browse(cast.alice).post("/budgets/", {**NEW, "unit": "tokens", "amount": "1000000.7"})
+    for actor in (cast.bob, cast.vera):
+        client = browse(actor)
+        text = page(client)
+        assert "0 of 1,000,001 tokens" in text
+        assert "<form" not in text.split("<main")[1]
+        assert "84 %" not in client.get("/").content.decode()
+        row = Budget.objects.for_team(cast.team).get()
+        change = {"amount": "1", "at_limit": "end"}
+        assert client.post(f"/budgets/{row.pk}/change", change).status_code == 403
+        assert client.post(f"/budgets/{row.pk}/remove", SURE).status_code == 403
+        assert client.post("/budgets/", NEW).status_code == 403
+    assert "no budgets yet" in page(browse(cast.charlie))
+    assert browse(cast.charlie).post(f"/budgets/{row.pk}/remove", SURE).status_code == 404
+
+
+@pytest.mark.parametrize("fields", [
+    {"of": "nobody"}, {"amount": "lots"}, {"scope": "planet"}, {"amount": "9" * 30},
+    {"unit": "euros"}, {"period": "year"}, {"of": "a" * 300}, {"of": "\x00"},
+])  # fmt: skip
+def test_a_wrong_form_comes_back_with_its_fault(
+    cast: Cast, browse: Browse, fields: dict[str, str]
+) -> None:
+    answer = browse(cast.alice).post("/budgets/", NEW | fields)
+    assert answer.status_code == 422
+    assert 'role="alert"' in answer.content.decode()
