@@ -25,5 +25,5 @@ async def note(row: "Agent", response: httpx.Response) -> None:
 
 
 def _store(row: "Agent") -> None:
-    rows = type(row).objects.for_team(row.team_id)
+    rows = type(row).objects.for_team(row.team)
     rows.filter(pk=row.pk).update(declared_recovery=row.declared_recovery)

@@ -105,7 +105,7 @@ def _streams(counts: list[tuple[UUID | str, int, int]]) -> "Iterator[Metric]":
     teams = [name for name, _, _ in counts if isinstance(name, UUID)]
     slugs = dict(Team.objects.filter(pk__in=teams).values_list("pk", "slug"))
     for name, streams, limit in counts:
-        if slug := slugs.get(name):
+        if isinstance(name, UUID) and (slug := slugs.get(name)):
             taken.add_metric([slug], streams)
             most.add_metric([slug], limit)
     yield from (taken, most)
