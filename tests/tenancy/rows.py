@@ -107,7 +107,7 @@ def fill(team: Team, user: User) -> Run:
     RunWords.objects.create(team=team, run=run, due=1)
     UnreadRun.objects.create(run_id=run.pk, team=team)
     at = timezone.now()
-    ToolCall.objects.create(team=team, run=run, agent=agent, root=run.pk, seq=1, at=at)
+    ToolCall.objects.create(team=team, run=run, agent=agent, root=run.pk, seq=1, status="ok", at=at)
     issue = Issue.objects.create(team=team, agent=agent, fingerprint="f", error_code="x")
     IssueRun.objects.create(team=team, run=run, issue=issue, at=at)
     IssueNote.objects.create(team=team, issue=issue, text="hm", author="x")
