@@ -83,8 +83,8 @@ def joined(rows: QuerySet[Grant]) -> QuerySet[Grant]:
 def received(principal: Principal) -> QuerySet[Grant]:
     """The valid grants that others made to the principal or to all of its team, newest first.
 
-    ``continues`` of a grant on a run: the run is not the first of its thread, so that what was
-    asked in it can be a message of the runs before it, which the grant does not show.
+    ``continues`` of a grant on a run: the run is not the first of its thread, so that its
+    question can be a message of the runs before it, which the grant does not show.
     """
     access.require(principal, "view")
     before = Run.objects.of_one_thread().filter(

@@ -1,4 +1,4 @@
-"""What people say about the seeded runs: comments, mentions, thumbs, and shares among members."""
+"""Comments with mentions, thumbs and shares of the seeded runs, by a person called Sue."""
 
 from datetime import timedelta
 

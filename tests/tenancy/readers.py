@@ -300,7 +300,7 @@ ACTS = {
     "api/v1/datasets/<uuid:data_set_id>/runs/<uuid:run_id>",
     "runs", RUN, "runs/views", "runs/views/<uuid:view_id>/remove",
     "runs/views/<uuid:view_id>/rename", "team/schedules/<uuid:schedule_id>/run",
-    "team/received/", "team/shared/", "team/shared/<uuid:grant_id>/revoke",
+    "team/shared/", "team/shared/<uuid:grant_id>/revoke",
     "team/threads/", "team/threads/<uuid:key>/erase", "team/threads/<uuid:key>/hand-over",
     "api/v1/left-threads", "api/v1/left-threads/<uuid:key>",
     "api/v1/left-threads/<uuid:key>/hand-over",

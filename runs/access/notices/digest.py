@@ -1,4 +1,4 @@
-"""The daily mail: what waits for a person in a team, in place of a mail for each question."""
+"""The daily mail: a person's open questions in a team, in place of a mail for each."""
 
 from typing import Any
 

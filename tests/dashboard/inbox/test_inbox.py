@@ -100,7 +100,7 @@ class TestWhoSeesIt:
             interrupted(cast.alice, question("i", responseSchema=APPROVAL), thread=str(n))
         browser = browse(cast.bob)
         text_of(browser, "/inbox/")  # The first page makes the installation's key.
-        with django_assert_num_queries(8):
+        with django_assert_num_queries(9):
             text_of(browser, "/inbox/")
 
     def test_large_forms_are_on_the_pages_of_their_runs(self, cast: Cast, browse: Browse) -> None:
