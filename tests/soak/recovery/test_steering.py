@@ -13,6 +13,7 @@ from tests.acceptance.recovery.steering.flood import attentive_hosts, flood
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 MESSAGES = int(os.environ.get("SOAK_MESSAGES", "10000"))
+SECONDS = float(os.environ.get("SOAK_SECONDS", "inf"))
 SEED = int(os.environ.get("SOAK_SEED", "100"))
 RUNS, EACH, KILLS = 5, 400, 6
 
@@ -20,7 +21,7 @@ RUNS, EACH, KILLS = 5, 400, 6
 def test_no_message_is_lost_or_read_twice() -> None:
     count, continued, rounds, began = 0, 0, 0, time.monotonic()
     with attentive_hosts() as workers:
-        while count < MESSAGES:
+        while count < MESSAGES and time.monotonic() - began < SECONDS:
             continued += flood(workers, SEED + rounds, runs=RUNS, each=EACH, kills=KILLS)
             rounds += 1
             count += RUNS * (EACH + 1)
