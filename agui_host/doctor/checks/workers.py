@@ -60,7 +60,7 @@ def chores() -> str | list[Fault]:
         Fault(
             f"The chore {chore} is {seconds:.0f} s behind.",
             "Add a worker of the queue default, or look for its error in a worker's log"
-            " (docs/operations.md#symptom-late-chores).",
+            " (docs/operations.md).",
         )
         for chore, seconds in lags.read().items()
         if seconds > lags.BOUNDS[chore]
