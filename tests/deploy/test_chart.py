@@ -49,9 +49,9 @@ Manifests = dict[tuple[str, str], dict[str, Any]]
 
 def by_name(rendered: dict[str, str] | str) -> Manifests:
     assert isinstance(rendered, dict), rendered
-    found = chart.documents(rendered)
-    manifests = {(one["kind"], one["metadata"]["name"]): one for one in found}
-    assert len(manifests) == len(found)
+    parts = chart.documents(rendered)
+    manifests = {(one["kind"], one["metadata"]["name"]): one for one in parts}
+    assert len(manifests) == len(parts)
     return manifests
 
 
@@ -69,13 +69,13 @@ def rendered() -> dict[str, Manifests]:
 
 
 def spec(manifests: Manifests, kind: str, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = manifests[kind, name]["spec"]
-    return found
+    parts: dict[str, Any] = manifests[kind, name]["spec"]
+    return parts
 
 
 def pod(manifests: Manifests, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = spec(manifests, "Deployment", name)["template"]["spec"]
-    return found
+    parts: dict[str, Any] = spec(manifests, "Deployment", name)["template"]["spec"]
+    return parts
 
 
 def test_the_plain_manifests_are_the_charts() -> None:

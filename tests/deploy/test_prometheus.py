@@ -1,10 +1,10 @@
 """The alerts as `promtool` proves them, and a real Prometheus that scrapes every process."""
 
 import re
-import signal
 import socket
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,12 @@ import httpx
 import pytest
 import yaml
 
-from agui_host.embedded import child, supervisor
+from agui_host.embedded import supervisor
 from tests import needs
 from tests.acceptance.host import Host, free_port, wait_for
 from tests.backends.test_metrics import OURS
+from tests.deploy.real_prometheus import FOLDER, METRICS_KEY, prometheus, quick_rules
 from tests.house.repository import ROOT
-
-FOLDER = ROOT / "deploy" / "prometheus"
-METRICS_KEY = "k" * 40
 
 
 def rules() -> list[dict[str, Any]]:
@@ -55,17 +53,30 @@ def test_alerts_ask_for_metrics_that_exist() -> None:
     assert {name.removesuffix("_bucket") for name in used} <= documented
 
 
+@dataclass
+class TwoOfEach:
+    """A host, its second worker, and the addresses that Prometheus scrapes."""
+
+    host: Host
+    worker: supervisor.Job
+    webs: list[str]
+    workers: list[str]
+
+
 @pytest.fixture
-def two_of_each(new_host: Any) -> Iterator[tuple[Host, list[str], list[str]]]:
-    """A host of two webs and two workers, with the addresses that Prometheus scrapes."""
+def two_of_each(new_host: Any, request: pytest.FixtureRequest) -> Iterator[TwoOfEach]:
+    """A host of two webs and two workers, the second of which serves the queue doomed as well."""
     with socket.create_server(("127.0.0.1", 0)) as unused:
         first = unused.getsockname()[1]
-    host = new_host(AGUI_METRICS_KEY=METRICS_KEY, AGUI_METRICS_ADDRESS=f"127.0.0.1:{first}")
+    host = new_host(
+        AGUI_METRICS_KEY=METRICS_KEY, AGUI_METRICS_ADDRESS=f"127.0.0.1:{first}",
+        **getattr(request, "param", {}),
+    )  # fmt: skip
     port = free_port()
     web, worker = supervisor.web(port), supervisor.worker(2.0)
     web.name, worker.name = "web-2", "worker-2"
     host.spawn(web, PORT=str(port))
-    host.spawn(worker)
+    host.spawn(worker, AGUI_WORKER_QUEUES="default,doomed")
     try:
         for job in (host.worker, worker):
             wait_for(lambda job=job: "metrics.served" in host.log_of(job), "metrics of a worker")
@@ -76,67 +87,34 @@ def two_of_each(new_host: Any) -> Iterator[tuple[Host, list[str], list[str]]]:
             for line in host.log_of(job).splitlines()
             if "metrics.served" in line
         ]
-        yield host, [f"127.0.0.1:{host.port}", f"127.0.0.1:{port}"], workers
+        yield TwoOfEach(host, worker, [f"127.0.0.1:{host.port}", f"127.0.0.1:{port}"], workers)
     finally:
         for job in (worker, web):
             job.stop()
 
 
 def test_a_real_prometheus_scrapes_two_webs_and_two_workers(
-    two_of_each: tuple[Host, list[str], list[str]], tmp_path: Path
+    two_of_each: TwoOfEach, tmp_path: Path
 ) -> None:
-    program = needs.need("prometheus")
-    host, webs, workers = two_of_each
-    assert len(set(workers)) == 2
-    jobs = [
-        {"job_name": "agui-web", "authorization": {"credentials": METRICS_KEY},
-         "static_configs": [{"targets": webs}]},
-        {"job_name": "agui-worker", "static_configs": [{"targets": workers}]},
-    ]  # fmt: skip
-    config = {
-        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-        "rule_files": [str(FOLDER / "alerts.yml")],
-        "scrape_configs": jobs,
-    }
-    (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config))
-    port = free_port()
-    arguments = {
-        "config.file": tmp_path / "prometheus.yml",
-        "storage.tsdb.path": tmp_path / "data",
-        "web.listen-address": f"127.0.0.1:{port}",
-    }
-    command = [str(program), *(f"--{name}={value}" for name, value in arguments.items())]
-    with (tmp_path / "log").open("wb") as log:
-        process = child.spawn(command, death=signal.SIGKILL, log=log)
-
-    def value(query: str) -> dict[str, float]:
-        try:
-            answer = httpx.get(
-                f"http://127.0.0.1:{port}/api/v1/query", params={"query": query}, timeout=5
-            ).json()
-        except (httpx.HTTPError, ValueError):
-            return {}
-        return {
-            " ".join(f"{k}={v}" for k, v in sorted(row["metric"].items())): float(row["value"][1])
-            for row in answer["data"]["result"]
-        }
-
-    try:
+    host = two_of_each.host
+    assert len(set(two_of_each.workers)) == 2
+    addresses = (two_of_each.webs, two_of_each.workers)
+    with prometheus(tmp_path, *addresses, quick_rules(60)) as server:
         wait_for(
-            lambda: sum(value('count(up{job=~"agui.*"} == 1)').values()) == 4, "four processes"
+            lambda: sum(server.value('count(up{job=~"agui.*"} == 1)').values()) == 4,
+            "four processes",
         )
         headers = {"authorization": f"Bearer {host.key}"}
         body = {"messages": [{"role": "user", "content": "What is a journal?"}]}
         answer = httpx.post(f"{host.url}/agui", json=body, headers=headers, timeout=60)
         assert "RUN_FINISHED" in answer.text
         ended = 'sum by (outcome, agent) (agui_runs_ended_total{job="agui-worker"})'
-        wait_for(lambda: value(ended) == {"agent=docs outcome=succeeded": 1.0}, "the end of a run")
-        assert sum(value("agui_run_seconds_count").values()) == 1
-        assert sum(value("agui_queue_seconds_count").values()) == 1
+        wait_for(
+            lambda: server.value(ended) == {"agent=docs outcome=succeeded": 1.0}, "the end of a run"
+        )
+        assert sum(server.value("agui_run_seconds_count").values()) == 1
+        assert sum(server.value("agui_queue_seconds_count").values()) == 1
         route = 'sum by (route) (agui_http_requests_total{status="200", route=~".*agui.*"})'
-        wait_for(lambda: sum(value(route).values()) == 1, "the answer")
-        assert set(value("agui_workers").values()) == {2.0}
-        assert len(value("agui_build_info")) == 4
-    finally:
-        process.terminate()
-        process.wait(30)
+        wait_for(lambda: sum(server.value(route).values()) == 1, "the answer")
+        assert set(server.value("agui_workers").values()) == {2.0}
+        assert len(server.value("agui_build_info")) == 4

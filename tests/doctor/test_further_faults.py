@@ -16,7 +16,7 @@ import pytest
 from procrastinate.contrib.django.utils import connector_params
 
 from agui_host.doctor import findings
-from agui_host.doctor.checks import connections, disk
+from agui_host.doctor.checks import database, files
 from tests.backends.test_tls_engines import Authority
 from tests.cast import Cast, cast, start
 from tests.doctor.test_findings import fault, look, sql
@@ -28,7 +28,7 @@ LEAST_FAULTS = 40
 
 
 @contextmanager
-def said(*lines: bytes) -> Iterator[int]:
+def greeting_server(*lines: bytes) -> Iterator[int]:
     """A server that greets, and answers each line with the next of these; its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -51,7 +51,7 @@ def test_a_mail_server_that_rejects_the_password(settings: Any) -> None:
     settings.EMAIL_HOST_PASSWORD = "wrong"
     settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False
     answers = (b"220 mail\r\n", b"250-mail\r\n250 AUTH PLAIN\r\n", b"535 no\r\n", b"221 bye\r\n")
-    with said(*answers) as settings.EMAIL_PORT:
+    with greeting_server(*answers) as settings.EMAIL_PORT:
         assert "rejects the user or the password" in fault("mail").text
 
 
@@ -73,10 +73,10 @@ def test_connections_that_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
             stack.enter_context(psycopg.connect(**connector_params()))
         taken = int(look("connections").detail.split()[0])
         assert taken > 3
-        few = connections.TAKEN.replace(
-            "current_setting('max_connections')::int", f"{taken}"
-        ).replace("- current_setting('superuser_reserved_connections')::int", "")
-        monkeypatch.setattr(connections, "TAKEN", few)
+        few = database.TAKEN.replace("current_setting('max_connections')::int", f"{taken}").replace(
+            "- current_setting('superuser_reserved_connections')::int", ""
+        )
+        monkeypatch.setattr(database, "TAKEN", few)
         assert fault("connections").text.endswith("connections of PostgreSQL are taken.")
 
 
@@ -84,7 +84,7 @@ def test_a_disk_that_is_almost_full(monkeypatch: pytest.MonkeyPatch) -> None:
     usage = SimpleNamespace(free=7 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
     assert fault("disk").text.endswith("has 7 MB left.")
-    assert usage.free < disk.LEAST
+    assert usage.free < files.LEAST_BYTES
 
 
 def test_a_chore_that_is_behind(cast: Cast) -> None:

@@ -1,4 +1,4 @@
-"""PostgreSQL: reachable, new enough, and no standby."""
+"""PostgreSQL: reachable, new enough, no standby, and with free connections."""
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
@@ -8,6 +8,13 @@ from agui_host.doctor.findings import Fault, check, of_line
 
 STANDBYS = """
 select current_setting('synchronous_standby_names'), (select count(*) from pg_stat_replication)
+"""
+MOST = 0.9
+"""The part that can be taken; a rollout needs as many again for a while."""
+TAKEN = """
+select current_setting('max_connections')::int
+         - current_setting('superuser_reserved_connections')::int,
+       (select count(*) from pg_stat_activity where backend_type = 'client backend')
 """
 SLOTS = "select slot_name from pg_replication_slots where not active order by 1"
 
@@ -66,3 +73,20 @@ def replication() -> str | list[Fault]:
         for name in idle
     ]
     return faults or (f"{standbys} standbys" if standbys else "no standby")
+
+
+@check("connections", needs="database")
+def connections() -> str | list[Fault]:
+    """Whether further processes can still connect."""
+    with connection.cursor() as cursor:
+        cursor.execute(TAKEN)
+        allowed, taken = cursor.fetchone()
+    if taken <= MOST * allowed:
+        return f"{taken} of {allowed}"
+    return [
+        Fault(
+            f"{taken} of {allowed} connections of PostgreSQL are taken.",
+            "Raise max_connections, or put PgBouncer in front of web"
+            " (docs/operations.md#connections-to-postgresql).",
+        )
+    ]

@@ -1,7 +1,8 @@
-"""The store of uploaded files and sealed logs."""
+"""The store of uploaded files and sealed logs, and the disk of the data directory."""
 
 import asyncio
 import secrets
+import shutil
 from collections.abc import AsyncIterator
 
 from django.conf import settings
@@ -12,6 +13,7 @@ from agui_host.runtimes import file_directory
 
 FOLDER = "doctor"
 CONTENT = b"doctor"
+LEAST_BYTES = 1 << 30
 
 
 @check("files", needs="migrations")
@@ -49,3 +51,21 @@ async def _tried(key: str) -> bytes:
         return b"".join([block async for block in place.read(key)])
     finally:
         await place.delete(key)
+
+
+@check("disk")
+def disk() -> str | list[Fault]:
+    """Whether the data directory has room; without one, such as before a first start, it is ok."""
+    folder = settings.AGUI_DATA_DIR
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError:
+        return f"{folder} is not there"
+    if free >= LEAST_BYTES:
+        return f"{free >> 30} GB free in {folder}"
+    return [
+        Fault(
+            f"{folder} has {free >> 20} MB left.",
+            "Free some space, or move AGUI_DATA_DIR (docs/operations.md#a-full-disk).",
+        )
+    ]

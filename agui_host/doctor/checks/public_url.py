@@ -1,6 +1,7 @@
 """AGUI_PUBLIC_URL, as a client's requests reach it: through the proxy."""
 
 import http.client
+import socket
 import ssl
 import time
 from typing import Any
@@ -13,6 +14,9 @@ from agui_host.doctor.findings import Fault, check
 from agui_host.web import proxy_probe
 
 SECONDS = 5.0
+A_DAY = 86_400
+LEAST_DAYS = 14
+"""Services renew certificates a month before their end."""
 UNSET = "AGUI_PUBLIC_URL is not set"
 SEE = "docs/operations.md#a-proxy-in-front"
 UPGRADE = {
@@ -140,5 +144,29 @@ def streams() -> str | list[Fault]:
         Fault(
             "The proxy buffers streams: events arrive together at their end.",
             f"proxy_buffering off, or its like ({SEE}).",
+        )
+    ]
+
+
+@check("certificate", needs="public url")
+def certificate() -> str | list[Fault]:
+    """Whether it is valid for two weeks more."""
+    url = urlsplit(settings.AGUI_PUBLIC_URL)
+    if url.scheme != "https" or not url.hostname:
+        return "no https"
+    context = ssl.create_default_context()
+    address = (url.hostname, url.port or 443)
+    with (
+        socket.create_connection(address, SECONDS) as plain,
+        context.wrap_socket(plain, server_hostname=url.hostname) as secured,
+    ):
+        end = ssl.cert_time_to_seconds(str((secured.getpeercert() or {})["notAfter"]))
+    days = (end - time.time()) / A_DAY
+    if days >= LEAST_DAYS:
+        return f"valid for {days:.0f} days"
+    return [
+        Fault(
+            f"The certificate of {url.hostname} expires in {max(0, days):.0f} days.",
+            "Renew it, and let the proxy load it again.",
         )
     ]

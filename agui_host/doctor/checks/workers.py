@@ -1,4 +1,4 @@
-"""Workers, and the queues of agents that they serve."""
+"""Workers, the queues of agents that they serve, and their chores."""
 
 from collections import Counter
 
@@ -9,6 +9,7 @@ from agui_host.embedded.liveness import LEAVING, SERVING
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import DEFAULT_QUEUE, Agent
 from agui_host.web.health import live_workers
+from runs.lifecycle.chores import lags
 
 SERVED = """
 select queue, count(distinct lock.pid) from unnest(%s::text[]) queue
@@ -50,3 +51,17 @@ def workers() -> str | list[Fault]:
         if not many
     ]
     return faults or ", ".join(f"{queue}: {many}" for queue, many in served.items())
+
+
+@check("chores", needs="migrations")
+def chores() -> str | list[Fault]:
+    """Whether each keeps pace with the runs."""
+    return [
+        Fault(
+            f"The chore {chore} is {seconds:.0f} s behind.",
+            "Add a worker of the queue default, or look for its error in a worker's log"
+            " (docs/operations.md).",
+        )
+        for chore, seconds in lags.read().items()
+        if seconds > lags.BOUNDS[chore]
+    ] or "keep pace"
