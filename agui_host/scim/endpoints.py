@@ -155,11 +155,11 @@ class Group(ScimView):
 
 
 class ServiceProviderConfig(ScimView):
-    """What of the standard there is."""
+    """The supported parts of the standard."""
 
     @reading
     def get(self, request: Request) -> Response:
-        """What of SCIM this host supports."""
+        """The parts of SCIM that this host supports."""
         self.directory(request)
         return Response(schemas.service_provider())
 
@@ -218,24 +218,27 @@ def _described(listed: list[Json], name: str) -> Response:
 
 
 def _page(
-    request: Request, rows: QuerySet[Any], columns: dict[str, str], shown: Callable[[Any], Json]
+    request: Request,
+    rows: QuerySet[Any],
+    columns: dict[str, str],
+    as_json: Callable[[Any], Json],
 ) -> Response:
     text = request.query_params.get("filter", "")
     if text:
         rows = rows.filter(filters.condition(text, columns))
     start = max(1, _number(request, "startIndex", 1))
     count = min(max(0, _number(request, "count", 100)), schemas.MOST_RESULTS)
-    found = [_cut(request, shown(row)) for row in rows[start - 1 : start - 1 + count]]
-    return Response(_list(found, rows.count(), start))
+    page = [_cut(request, as_json(row)) for row in rows[start - 1 : start - 1 + count]]
+    return Response(_list(page, rows.count(), start))
 
 
-def _list(found: list[Json], total: int, start: int) -> Json:
+def _list(page: list[Json], total: int, start: int) -> Json:
     return {
         "schemas": [LIST],
         "totalResults": total,
         "startIndex": start,
-        "itemsPerPage": len(found),
-        "Resources": found,
+        "itemsPerPage": len(page),
+        "Resources": page,
     }
 
 
@@ -248,11 +251,11 @@ def _number(request: Request, name: str, default: int) -> int:
 
 
 def _cut(request: Request, resource: Json) -> Json:
-    """The resource with the attributes that the request asks for; the always shown ones stay."""
+    """The resource with the attributes that the request asks for; schemas and id stay."""
     always = {"schemas", "id"}
-    wanted = _names(request, "attributes")
-    if wanted:
-        return {k: v for k, v in resource.items() if k in always or k.lower() in wanted}
+    only = _names(request, "attributes")
+    if only:
+        return {k: v for k, v in resource.items() if k in always or k.lower() in only}
     out = _names(request, "excludedAttributes")
     return {k: v for k, v in resource.items() if k in always or k.lower() not in out}
 

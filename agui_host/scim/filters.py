@@ -36,15 +36,15 @@ def condition(text: str, columns: dict[str, str]) -> Q:
     """The rows that a filter asks for. Raises InvalidFilter."""
     if len(text) > LONGEST:
         raise InvalidFilter
-    found, position = Q(), 0
+    total, position = Q(), 0
     while True:
         match = PART.match(text, position)
         if match is None:
             raise InvalidFilter
-        found &= _compared(match, columns)
+        total &= _compared(match, columns)
         position = match.end()
         if position == len(text):
-            return found
+            return total
         if text[position : position + 4].lower() != "and ":
             raise InvalidFilter
         position += 4

@@ -17,7 +17,7 @@ SUBS = {name.lower(): name for name in ("givenName", "familyName", "formatted", 
                                         "primary", "display")}  # fmt: skip
 PATH = re.compile(
     r"(?:urn:[\w.:-]+:(?:User|Group):)?(?P<name>\$?[\w-]+)"
-    r'(?:\[(?P<by>\w+)\s+eq\s+"?(?P<wanted>[^"\]]*)"?\])?(?:\.(?P<sub>[\w-]+))?',
+    r'(?:\[(?P<by>\w+)\s+eq\s+"?(?P<test>[^"\]]*)"?\])?(?:\.(?P<sub>[\w-]+))?',
     re.IGNORECASE,
 )
 
@@ -58,8 +58,8 @@ def _operate(resource: dict[str, Any], verb: str, path: Any, value: Any) -> None
     if match["sub"] and sub is None:
         return
     if name in MULTIPLE:
-        wanted = (SUBS.get(match["by"].lower()), match["wanted"]) if match["by"] else None
-        resource[name] = _list(resource.get(name) or [], verb, wanted, sub, value)
+        test = (SUBS.get(match["by"].lower()), match["test"]) if match["by"] else None
+        resource[name] = _list(resource.get(name) or [], verb, test, sub, value)
     elif sub is not None:
         part = dict(resource.get(name) or {}) if name == "name" else {}
         resource[name] = {**part, sub: None if verb == "remove" else value}
@@ -70,10 +70,10 @@ def _operate(resource: dict[str, Any], verb: str, path: Any, value: Any) -> None
 
 
 def _list(
-    rows: list[Any], verb: str, wanted: tuple[str | None, str] | None, sub: str | None, value: Any
+    rows: list[Any], verb: str, test: tuple[str | None, str] | None, sub: str | None, value: Any
 ) -> list[Any]:
     """A multi-valued attribute after an operation on all of it, or on the rows of a filter."""
-    if wanted is None and sub is None:
+    if test is None and sub is None:
         values = value if isinstance(value, list) else [] if value is None else [value]
         if verb == "replace":
             return values
@@ -81,22 +81,22 @@ def _list(
             return rows + [row for row in values if row not in rows]
         doomed = {_value(row) for row in values}
         return [row for row in rows if values and _value(row) not in doomed]
-    hits = [row for row in rows if wanted is None or _fits(row, wanted)]
+    hits = [row for row in rows if test is None or _fits(row, test)]
     if verb == "remove":
         if sub is None:
             return [row for row in rows if row not in hits]
         return [_without(row, sub) if row in hits else row for row in rows]
     change = {sub: value} if sub else value if isinstance(value, Mapping) else {"value": value}
     if not hits:
-        beginning = {wanted[0]: wanted[1]} if wanted and wanted[0] else {}
+        beginning = {test[0]: test[1]} if test and test[0] else {}
         return [*rows, {**beginning, **change}]
     return [{**row, **change} if row in hits else row for row in rows]
 
 
-def _fits(row: Any, wanted: tuple[str | None, str]) -> bool:
-    name, text = wanted
-    found = row.get(name) if isinstance(row, Mapping) and name else None
-    return found is not None and str(found).lower() == text.lower()
+def _fits(row: Any, test: tuple[str | None, str]) -> bool:
+    name, text = test
+    value = row.get(name) if isinstance(row, Mapping) and name else None
+    return value is not None and str(value).lower() == text.lower()
 
 
 def _without(row: Any, sub: str) -> dict[str, Any]:

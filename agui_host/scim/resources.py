@@ -22,8 +22,8 @@ _EMAIL = re.compile(r"[^@\s\x00]{1,64}@[\w-]+(\.[\w-]+)+")
 
 def user(row: ScimUser) -> Json:
     """A user's resource."""
-    given, family = row.user.first_name, row.user.last_name
-    names = {"givenName": given, "familyName": family, "formatted": f"{given} {family}".strip()}
+    first, family = row.user.first_name, row.user.last_name
+    names = {"givenName": first, "familyName": family, "formatted": f"{first} {family}".strip()}
     groups = [
         {
             "value": str(member.group_id),
@@ -40,9 +40,9 @@ def user(row: ScimUser) -> Json:
         "emails": [{"value": row.user.email, "type": "work", "primary": True}],
         "groups": groups,
     }
-    shown = {name: value for name, value in values.items() if value}
+    present = {name: value for name, value in values.items() if value}
     meta = _meta("User", "Users", row.pk, row.created_at, row.changed_at)
-    return {"schemas": [USER], "id": str(row.pk), **shown, "active": row.active, "meta": meta}
+    return {"schemas": [USER], "id": str(row.pk), **present, "active": row.active, "meta": meta}
 
 
 def group(row: ScimGroup) -> Json:

@@ -1,4 +1,4 @@
-"""The documents by which a directory learns what this host takes."""
+"""The documents in which a directory reads about the attributes of this host."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ MOST_RESULTS = 200
 
 
 def service_provider() -> Json:
-    """What of the standard there is."""
+    """The supported parts of the standard."""
     no = {"supported": False}
     return {
         "schemas": [f"{PREFIX}:ServiceProviderConfig"],

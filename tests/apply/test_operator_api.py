@@ -149,9 +149,9 @@ def test_only_a_key_of_an_operator_that_works(cast: Cast, ask: Ask, settings: Se
 
 def test_a_person_is_shown_and_erased(ask: Ask, cast: Cast) -> None:
     place = "/api/v1/operator/people/bob"
-    shown = ask("GET", place)
-    assert shown.status == 200
-    assert {row["kind"] for row in shown.json["records"]} >= {"auth.user", "teams.membership"}
+    answer = ask("GET", place)
+    assert answer.status == 200
+    assert {row["kind"] for row in answer.json["records"]} >= {"auth.user", "teams.membership"}
     assert ask("PATCH", place, json={"active": False}).status == 204
     assert ask_now("GET", "/api/v1/runs", cast.bob.cookie).status == 401
     assert ask("PATCH", place, json={"actve": True}).status == 422

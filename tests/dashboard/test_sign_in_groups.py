@@ -185,9 +185,9 @@ def test_the_file_of_apply_verifies_domains_and_gives_groups_roles(cast: Cast) -
     def apply(**values: Any) -> list[str]:
         return applied(checked({"teams": {cast.team.slug: values}})).lines
 
-    wanted = {"domains": {"Example.com": "member"}, "groups": {"crew": "admin"}}
-    assert len(apply(**wanted)) == 2
-    assert apply(**wanted) == []
+    values = {"domains": {"Example.com": "member"}, "groups": {"crew": "admin"}}
+    assert len(apply(**values)) == 2
+    assert apply(**values) == []
     state = content([cast.team.slug])["teams"][cast.team.slug]
     assert (state["domains"], state["groups"]) == ({"example.com": "member"}, {"crew": "admin"})
     assert len(apply(domains={"example.com": None}, groups={"crew": "viewer"})) == 2

@@ -68,8 +68,8 @@ def test_each_way_to_leave(
 
 def test_a_deleted_group_takes_its_role_along(cast: Cast, directory: Directory, dora: str) -> None:
     crew = group(directory, dora)
-    found = directory.ask("GET", f"Groups?filter=members%20eq%20%22{dora}%22").json
-    assert [row["id"] for row in found["Resources"]] == [crew]
+    page = directory.ask("GET", f"Groups?filter=members%20eq%20%22{dora}%22").json
+    assert [row["id"] for row in page["Resources"]] == [crew]
     query = "Groups?filter=displayName%20eq%20%22Crew%22&excludedAttributes=members"
     (row,) = directory.ask("GET", query).json["Resources"]
     assert "members" not in row

@@ -40,8 +40,8 @@ def test_okta_provisions_a_person_and_takes_them_out(cast: Cast, directory: Dire
     assert role_in(cast.team) == Role.VIEWER
     dora = User.objects.get(email="dora@example.com")
     assert not dora.has_usable_password()
-    found = directory.ask("GET", query).json["Resources"]
-    assert [row["id"] for row in found] == [made["id"]]
+    rows = directory.ask("GET", query).json["Resources"]
+    assert [row["id"] for row in rows] == [made["id"]]
     value = {"active": False}
     gone = directory.patch(f"Users/{made['id']}", {"op": "replace", "value": value})
     assert (gone.status, gone.json["active"]) == (200, False)

@@ -142,7 +142,7 @@ reopen = _acting(
 forget_factors = _acting(
     Question(
         "Forget the second factors?",
-        "Make sure that it is this person who asks: a password alone signs in then.",
+        "Make sure that this person has asked for it: then a password alone signs in.",
         "Forget",
     ),
     "The second factors are deleted.",

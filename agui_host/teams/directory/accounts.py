@@ -1,4 +1,4 @@
-"""What operators do with a person's account: close it, open it, forget its second factors."""
+"""Operators close a person's account, open it, or forget its second factors."""
 
 from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import User

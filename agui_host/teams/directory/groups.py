@@ -19,7 +19,7 @@ MOST_GROUPS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What a directory says about a group; ``people`` are ids of its users."""
+    """A group as its directory describes it; ``people`` are ids of its users."""
 
     display_name: str
     external_id: str

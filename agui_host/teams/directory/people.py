@@ -40,7 +40,7 @@ class Taken(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """What a directory says about a person; ``email`` is theirs without further proof."""
+    """A person as their directory describes them; ``email`` is theirs without further proof."""
 
     user_name: str
     email: str
@@ -110,7 +110,7 @@ def change(principal: Principal, key: UUID, person: Person) -> ScimUser:
 
 @scope.everywhere()
 def remove(principal: Principal, key: UUID) -> None:
-    """Deactivate the person and forget what the directory said about them. Raises NotFound."""
+    """Deactivate the person and forget their attributes. Raises NotFound."""
     with members.holding(principal) as now:
         row = find(now, key)
         row.groups.all().delete()

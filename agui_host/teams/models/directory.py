@@ -1,4 +1,4 @@
-"""What an identity provider decides: domains and groups of a team, its users by SCIM."""
+"""Domains and groups of a team at its identity provider, and the users it sends by SCIM."""
 
 import uuid6
 from django.conf import settings

@@ -25,20 +25,20 @@ def labels(model: type[Model]) -> list[str]:
 
 def of_actors(model: type[Model], actors: list[str]) -> Q:
     """The rows whose columns of ids name one of the actors; none without such columns."""
-    found = Q()
+    rows = Q()
     for field in _texts(model):
         if field.max_length == LONGEST:
-            found |= Q(**{f"{field.name}__in": actors})
-    return found
+            rows |= Q(**{f"{field.name}__in": actors})
+    return rows
 
 
 def of_user(model: type[Model], user: User) -> Q:
     """The rows with a foreign key to the person."""
-    found = Q()
+    rows = Q()
     for field in model._meta.concrete_fields:
         if isinstance(field, ForeignKey) and field.related_model is User:
-            found |= Q(**{field.name: user})
-    return found
+            rows |= Q(**{field.name: user})
+    return rows
 
 
 def actors_of(user: User) -> list[str]:

@@ -37,16 +37,16 @@ def _records(user: User) -> Iterator[dict[str, Any]]:
     yield from _rows(Invitation.objects.filter(email__in=emails))
     actors = columns.actors_of(user)
     for model in columns.models():
-        wanted = columns.of_user(model, user) | columns.of_actors(model, actors)
-        if wanted:
-            yield from _rows(model._default_manager.filter(wanted).order_by("pk"))
+        condition = columns.of_user(model, user) | columns.of_actors(model, actors)
+        if condition:
+            yield from _rows(model._default_manager.filter(condition).order_by("pk"))
     yield from _rows(AuditEntry.objects.filter(actor__in=actors).order_by("pk"))
 
 
 def _rows(rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
     names = [field.attname for field in rows.model._meta.concrete_fields]
-    shown = [name for name in names if name not in SECRET]
-    for values in rows.values(*shown).iterator(chunk_size=200):
+    public = [name for name in names if name not in SECRET]
+    for values in rows.values(*public).iterator(chunk_size=200):
         plain = {k: v for k, v in values.items() if not isinstance(v, bytes | memoryview)}
         yield {"kind": rows.model._meta.label_lower, **plain}
 
