@@ -70,7 +70,8 @@ def title_of(thread: Any) -> str:
 def change(principal: Principal, key: UUID, changes: Mapping[str, Any]) -> Thread:
     """Set ``title``, ``tags``, ``archived`` and ``visibility``, if present.
 
-    Only the person who began a thread decides who sees it, and no end user. Raises NotFound, Forbidden.
+    Only the person who began a thread decides who sees it, and no end user. Raises NotFound,
+    Forbidden.
     """
     thread = find(principal, key)
     access.require(principal, "run")
