@@ -1,6 +1,5 @@
 """The page of one run; its events come through the public stream."""
 
-import json
 from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponse
@@ -10,6 +9,7 @@ from django.urls import reverse
 from agui_host.dashboard import failure_panel, listing
 from agui_host.dashboard.inbox import cards
 from agui_host.dashboard.inbox.cards import Card
+from agui_host.dashboard.inbox.indented import indented
 from agui_host.dashboard.outline_panel import panel
 from agui_host.runtimes import registry
 from agui_host.teams.authentication import Principal
@@ -65,7 +65,7 @@ def show(
 
 def _schema(run: Run) -> str:
     schema = registry.state_schema_of(run.agent)
-    return "" if schema is None else json.dumps(schema, indent=2, ensure_ascii=False)
+    return "" if schema is None else indented(schema)
 
 
 def may_ask(run: Run) -> bool:

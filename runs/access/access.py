@@ -191,8 +191,9 @@ def is_own(principal: Principal, thread: Thread) -> bool:
     """Whether the thread is visible without any grant; this takes no query."""
     if principal.kind == "link" or thread.team_id != principal.team.pk:
         return False
-    is_open = thread.visibility == Visibility.TEAM and principal.end_user is None
-    return is_open or thread.creator == principal.actor_id
+    if principal.end_user is not None:
+        return thread.creator == principal.actor_id
+    return thread.visibility == Visibility.TEAM or thread.creator == principal.actor_id
 
 
 def open_to(actor_id: str, column: Callable[[str], Combinable] = F) -> Q:
@@ -206,9 +207,8 @@ def open_to(actor_id: str, column: Callable[[str], Combinable] = F) -> Q:
 
 
 def is_creator(principal: Principal, thread: Thread) -> bool:
-    """Whether the principal began this thread and decides who sees it."""
-    mine = thread.creator == principal.actor_id and principal.end_user is None
-    return mine and thread.team_id == principal.team.pk
+    """Whether the principal's run began this thread."""
+    return thread.team_id == principal.team.pk and thread.creator == principal.actor_id
 
 
 def still_readable(principal: Principal, run_id: UUID) -> bool:

@@ -70,14 +70,15 @@ def title_of(thread: Any) -> str:
 def change(principal: Principal, key: UUID, changes: Mapping[str, Any]) -> Thread:
     """Set ``title``, ``tags``, ``archived`` and ``visibility``, if present.
 
-    Only the person who began a thread decides who sees it. Raises NotFound, Forbidden.
+    Only the person who began a thread decides who sees it, and no end user. Raises NotFound,
+    Forbidden.
     """
     thread = find(principal, key)
     access.require(principal, "run")
     access.require_thread(principal, thread.thread_id)
     changed = {name: changes[name] for name in ("title", "tags", "visibility") if name in changes}
     moves = changed.get("visibility", thread.visibility) != thread.visibility
-    if moves and not access.is_creator(principal, thread):
+    if moves and (principal.end_user or not access.is_creator(principal, thread)):
         raise Forbidden("Only the person who started a thread can change who sees it.")
     if "archived" in changes and changes["archived"] != (thread.archived_at is not None):
         changed["archived_at"] = clock.now() if changes["archived"] else None

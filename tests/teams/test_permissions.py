@@ -11,13 +11,14 @@ from agui_host.teams.models import Role, Scope, Team
 from agui_host.teams.permissions import ACTIONS, allowed, as_markdown, reaches, within
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "permissions.md"
-MEMBER = {"view", "run", "cancel", "answer", "comment", "schedule", "share", "ingest"}
+VIEWER = {"view", "view_team"}
+MEMBER = VIEWER | {"run", "cancel", "answer", "comment", "schedule", "share", "ingest"}
 
 
 @pytest.mark.parametrize(
     ("role", "actions"),
     [
-        ("viewer", {"view"}),
+        ("viewer", VIEWER),
         ("member", MEMBER),
         ("admin", set(ACTIONS) - {"manage_grants", "manage_team", "provision"}),
         ("owner", set(ACTIONS)),
@@ -31,10 +32,10 @@ def test_what_a_role_may_do(role: str, actions: set[str]) -> None:
     ("scopes", "actions"),
     [
         ((), set()),
-        (["read"], {"view"}),
-        (["run"], {"view", "run", "answer", "cancel", "cancel_others", "comment", "schedule"}),
+        (["read"], VIEWER),
+        (["run"], MEMBER - {"share", "ingest"} | {"cancel_others"}),
         (["ingest"], {"ingest"}),
-        (["read", "ingest"], {"view", "ingest"}),
+        (["read", "ingest"], VIEWER | {"ingest"}),
         (Scope, set(ACTIONS)),
     ],
 )

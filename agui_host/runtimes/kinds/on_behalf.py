@@ -1,10 +1,10 @@
 """AGUI-On-Behalf-Of: the signed token that names a run's end user to a remote agent."""
 
-import time
 from typing import Any
 
 import jwt
 
+from agui_host.backends.postgres import clock
 from agui_host.runtimes.context.run_context import RunContext
 
 HEADER = "agui-on-behalf-of"
@@ -22,7 +22,7 @@ def headers(ctx: RunContext, secret: str, audience: str) -> dict[str, str]:
     person = ctx.person
     if person is None or not secret:
         return {}
-    now = int(time.time())
+    now = int(clock.seconds())
     claims: dict[str, Any] = {
         "iss": ISSUER,
         "aud": audience,

@@ -39,5 +39,5 @@ class HttpProvider(RemoteProvider):
         entries = answer.get("entries") if isinstance(answer, dict) else None
         if not isinstance(entries, list):
             raise UnusableAnswer("the answer has no entries")
-        found = [row if isinstance(row, dict) else {} for row in entries[: options.most]]
-        return [remote.entry(row.get("description"), row.get("value")) for row in found]
+        rows = [row if isinstance(row, dict) else {} for row in entries[: options.most]]
+        return [remote.entry(row.get("description"), row.get("value")) for row in rows]

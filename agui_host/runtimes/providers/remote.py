@@ -69,8 +69,8 @@ async def post(
 ) -> tuple[httpx.Response, bytes]:
     """The answer to a JSON body, in at most ``LARGEST`` bytes."""
     content = dumps(body).encode()
-    sent = {"content-type": "application/json", **headers}
-    async with client.stream("POST", url, content=content, headers=sent) as response:
+    outgoing = {"content-type": "application/json", **headers}
+    async with client.stream("POST", url, content=content, headers=outgoing) as response:
         response.raise_for_status()
         answer = bytearray()
         async for part in response.aiter_raw():

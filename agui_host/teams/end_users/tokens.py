@@ -1,12 +1,12 @@
 """The header X-AGUI-User: a JWT that names the person for whom a key sends the request."""
 
-import time
 from hashlib import sha256
 from typing import Any
 
 import jwt
 from django.conf import settings
 
+from agui_host.backends.postgres import clock
 from agui_host.errors import Unauthenticated
 from agui_host.protocol.strict_json import dumps
 from agui_host.security.secrets import unseal
@@ -82,14 +82,17 @@ def verified(row: ApiKey, token: str) -> EndUser:
 
 def remains(row: ApiKey, end_user: EndUser) -> bool:
     """Whether the token is still valid: it has not expired, and the key has the same secret."""
-    if not row.end_user_secret or end_user.expires + LEEWAY <= time.time():
+    if not row.end_user_secret or end_user.expires + LEEWAY <= clock.seconds():
         return False
     return _digest(unseal(row.end_user_secret)) == end_user.signed_with
 
 
 def _check(claims: dict[str, Any]) -> None:
     longest: int = settings.AGUI_END_USER_SECONDS
-    if type(claims["exp"]) not in (int, float) or claims["exp"] > time.time() + longest + LEEWAY:
+    if (
+        type(claims["exp"]) not in (int, float)
+        or claims["exp"] > clock.seconds() + longest + LEEWAY
+    ):
         raise EndUserRefused(f"An X-AGUI-User token is valid for at most {longest} seconds.")
     sub = claims["sub"]
     if not (0 < len(sub) <= LONGEST_SUB and sub.isprintable()):

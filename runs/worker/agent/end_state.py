@@ -11,10 +11,10 @@ RULE = "state_schema"
 
 def findings(agent: Agent, intake: Intake, lease: Lease) -> list[Finding]:
     """The findings to store now; with the end of a run also that its state does not match."""
-    found, terminal = intake.take_findings(), intake.terminal
+    batch, terminal = intake.take_findings(), intake.terminal
     if terminal is None or terminal["type"] != "RUN_FINISHED":
-        return found
+        return batch
     state = intake.replicas.state
     if agent.on_bad_state == OnBadState.IGNORE or not schemas.problems_of(agent, state):
-        return found
-    return [*found, Finding(lease.head + lease.in_flight + 1, RULE, "unmatched")]
+        return batch
+    return [*batch, Finding(lease.head + lease.in_flight + 1, RULE, "unmatched")]

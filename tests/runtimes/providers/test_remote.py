@@ -178,8 +178,8 @@ async def test_a_team_sets_it_and_a_failure_is_a_finding(
         run = await perform(await db(lambda: start(cast.alice, row)), writer)
         assert f"Bearer {KEY}" in server.calls[0].head
     assert run.status == "succeeded"
-    found = await db(lambda: list(Finding.objects.filter(journal=run.pk).values("rule", "action")))
-    assert found == [{"rule": "context.http", "action": "skipped"}]
+    rows = await db(lambda: list(Finding.objects.filter(journal=run.pk).values("rule", "action")))
+    assert rows == [{"rule": "context.http", "action": "skipped"}]
 
 
 @pytest.mark.django_db(transaction=True)

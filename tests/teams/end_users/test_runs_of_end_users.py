@@ -77,12 +77,12 @@ def test_an_end_user_cannot_hide_a_thread_from_the_team(cast: Cast) -> None:
 async def test_an_agent_knows_the_person(
     cast: Cast, register: Register, writer: JournalWriter
 ) -> None:
-    seen: list[Person | None] = []
-    agent = await db(register, "whose", lambda ctx: seen.append(ctx.person))
+    people: list[Person | None] = []
+    agent = await db(register, "whose", lambda ctx: people.append(ctx.person))
     product = await db(Signing, cast.team)
     principal = await db(lambda: product.principal("42", name="Dora", plan="gold"))
     await perform(await db(lambda: start_as(principal, agent, threadId="t")), writer)
-    (person,) = seen
+    (person,) = people
     assert person is not None
     assert (person.id, person.name, person.via) == ("42", "Dora", f"key:{product.row.prefix}")
     assert person.claims["plan"] == "gold"

@@ -100,13 +100,13 @@ async def test_lists_and_the_feed_are_of_the_person_alone(product: Product) -> N
     eve = await db(product.signing.principal, "eve")
     await db(_begun, product)
 
-    def seen(principal: Any) -> tuple[int, int, int]:
+    def counts(principal: Any) -> tuple[int, int, int]:
         news = feed.page(principal, feed.place(principal, 0))
         runs = access.visible(principal).count()
         return runs, access.visible_threads(principal).count(), len(news.entries)
 
-    assert (await db(seen, eve)) == (0, 0, 0)
-    assert (await db(seen, dora))[:2] == (2, 1)
+    assert (await db(counts, eve)) == (0, 0, 0)
+    assert (await db(counts, dora))[:2] == (2, 1)
 
 
 def _begun(product: Product) -> None:
