@@ -103,7 +103,8 @@ def label(request: HttpRequest, principal: Principal, data_set_id: UUID) -> Http
 @action("data-set")
 def try_again(request: HttpRequest, principal: Principal, data_set_id: UUID) -> HttpResponse:
     """Run the data set again with an agent."""
-    row = trials.start(principal, data_set_id, request.POST.get("agent", ""))
+    agent = request.POST.get("agent", "")
+    row = trials.start(principal, data_set_id, agent if agent.isprintable() else "")
     return redirect("trial", row.pk)
 
 

@@ -60,7 +60,7 @@ class RunsBody(Body):
 
     runs = _runs(required=False)
     agent = serializers.CharField(max_length=64, required=False, default="")
-    label = serializers.CharField(  # type: ignore[assignment]  a field, not the label of one
+    label = serializers.CharField(  # type: ignore[assignment]  # a field of this name
         max_length=LONGEST_LABEL, required=False, default=""
     )
     most = serializers.IntegerField(
