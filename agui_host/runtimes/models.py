@@ -12,20 +12,38 @@ from django.db.models.functions import Now
 
 from agui_host.protocol.input.run_agent_input import OnBusy
 from agui_host.protocol.questions import rules
+from agui_host.runtimes.columns import (
+    check_context_providers,
+    check_middleware,
+    check_questions,
+    default_rules,
+)
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.kinds.kind import BadSettings
 from agui_host.runtimes.knowledge.models import Document, DocumentChunk, MediaType, Profile, Wisdom
-from agui_host.runtimes.middleware import chain, keys
-from agui_host.runtimes.options import BadOptions
-from agui_host.runtimes.providers import chain as context
+from agui_host.runtimes.middleware import keys
 from agui_host.runtimes.versions import digests
 from agui_host.security.secrets import SealedField, SecretUnreadable, seal, unseal
 from agui_host.teams.tenancy import TeamOwned
 from agui_project.validators import QUEUE
 
 __all__ = [
-    "DEFAULT_QUEUE", "Agent", "AgentVersion", "Document", "DocumentChunk", "FileDirectory",
-    "MediaType", "OnCodeChange", "Policy", "Profile", "RecoveryMode", "Wisdom",
+    "DEFAULT_QUEUE",
+    "Agent",
+    "AgentVersion",
+    "Document",
+    "DocumentChunk",
+    "FileDirectory",
+    "MediaType",
+    "OnCodeChange",
+    "Policy",
+    "Profile",
+    "RecoveryMode",
+    "Wisdom",
+    "check_context_providers",
+    "check_middleware",
+    "check_questions",
+    "default_rules",
 ]  # fmt: skip
 
 
@@ -55,35 +73,6 @@ class OnCodeChange(models.TextChoices):
 
 
 MOST_ATTEMPTS, LONGEST_PAUSE = 20, 3600
-
-
-def check_middleware(value: Any) -> None:
-    """Raises ValidationError, which names the entry and its fault."""
-    try:
-        chain.parse(value)
-    except BadOptions as bad:
-        raise ValidationError(str(bad), code="middleware") from None
-
-
-def check_context_providers(value: Any) -> None:
-    """As ``check_middleware``."""
-    try:
-        context.parse(value)
-    except BadOptions as bad:
-        raise ValidationError(str(bad), code="context_providers") from None
-
-
-def default_rules() -> list[str]:
-    """The rules of a new agent."""
-    return list(rules.DEFAULT)
-
-
-def check_questions(value: Any) -> None:
-    """Raises ValidationError unless it is a list of rules."""
-    fits = isinstance(value, list) and len(value) <= len(rules.RULES)
-    if not fits or not set(map(str, value)) <= set(rules.RULES):
-        known = ", ".join(rules.RULES)
-        raise ValidationError(f"This must be a list of some of {known}.", code="questions")
 
 
 class OnBadState(models.TextChoices):

@@ -52,7 +52,7 @@ AGUI_AGENT_MODULES: list[str] = env.entries(
     "AGUI_AGENT_MODULES", default=[], rule=validators.module
 )
 AGUI_AGENTS_FOR: list[str] = env.entries("AGUI_AGENTS_FOR", default=[], rule=validators.team_or_all)
-"""The teams that get agents in code; empty: new teams, and those that have one already."""
+"""The teams that get agents in code; empty: new teams, and teams that have one already."""
 AGUI_SCRIPTED_AGENT: bool = env.flag("AGUI_SCRIPTED_AGENT", default=False)
 AGUI_PROCESS_KEEP: bool = env.flag("AGUI_PROCESS_KEEP", default=False)
 LLM_BASE_URL: str = env.text("AGUI_LLM_BASE_URL", rule=validators.http_url)

@@ -240,7 +240,7 @@ class JournalWriter:
         for lease in list(self._enlisted):
             if rows >= COMMIT_ROWS:
                 break
-            # A lease that this process has lost and the one that it got instead: the database and
+            # A lease that this process has lost and the lease that it got instead: the database and
             # the verdicts tell the batches of a group apart by their journals.
             if lease.journal_id in journals:
                 continue

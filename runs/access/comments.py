@@ -145,7 +145,7 @@ def author(principal: Principal) -> Actor:
 
 
 def _named(principal: Principal, run: Run, comment: Comment) -> tuple[list[User], list[str]]:
-    """The members that a comment reaches, and the names of those who may not see the run.
+    """The members that a comment reaches, and the names of people who may not see the run.
 
     Other teams' people do not learn its members.
     """

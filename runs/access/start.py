@@ -223,7 +223,7 @@ def _require_start(principal: Principal, request: RunRequest) -> None:
 def _thread_and_agent(principal: Principal, request: RunRequest) -> tuple[bool, Agent | None]:
     """Whether the thread is there, and the agent that the request names: in one message.
 
-    Without an agent, answers go to the one that asked, of which this message does not know.
+    Without an agent, answers go to the agent that asked, of which this message does not know.
     """
     if not request.agent and legacy_answer.is_answering(request.body):
         return new_run.knows_thread(principal.team.pk, request.thread_id), None

@@ -19,7 +19,7 @@ class TeamUsage(models.Model):
     ``stamp`` is the position of the team's next run in virtual time
     (``runs/lifecycle/admission.py``); ``stored_bytes`` the size of its ended runs' events.
     ``counted_at``: when its ``Usage`` was last made from its runs; None before the first time.
-    ``read_through``: of the runs of earlier releases, the last one that is an ``UnreadRun``; None
+    ``read_through``: of the runs of earlier releases, the last run that is an ``UnreadRun``; None
     before the first one.
     """
 

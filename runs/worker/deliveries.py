@@ -63,7 +63,7 @@ class Deliverer:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(POLL):
                         await self._more.wait()
-                        # Those that end a moment later are stored together with this one.
+                        # Tries that end a moment later are stored together with this one.
                         await asyncio.sleep(GATHER)
         finally:
             for task in self._busy:

@@ -34,7 +34,7 @@ ONE_WAY = [
     (
         "JSON for readers",
         r"\bjson\.dumps\(",
-        (*PIPES, "agui_host/dashboard/inbox/indented.py", CLIENT),
+        (*PIPES, "agui_host/dashboard/inbox/indented.py", "runs/access/people/export.py", CLIENT),
     ),
     ("a deep copy", r"\bdeepcopy\(", ("agui_host/protocol/deep_copy.py",)),
     ("JSON Pointers", r"\"~1\"", ("agui_host/protocol/pointer.py", CLIENT)),

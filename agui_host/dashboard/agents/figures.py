@@ -121,7 +121,7 @@ def of(principal: Principal, agent: Agent) -> Entry:
 
 
 def versions_of(principal: Principal, agent: Agent, before: int | None = None) -> Versions:
-    """A page of the agent's versions: those that it had before the one with the id ``before``."""
+    """A page of the agent's versions: the versions before that with the id ``before``."""
     rows = versions.of(principal, agent.slug)
     if before is not None:
         rows = rows.filter(id__lt=before)

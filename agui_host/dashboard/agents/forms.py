@@ -128,7 +128,7 @@ class ChangeForm(forms.Form):
     is_tool = forms.BooleanField(label="Clients of MCP can call it as a tool", required=False)
 
     def __init__(self, data: Any, row: Agent, headers: list[str]) -> None:
-        """``headers``: the names of those that are stored."""
+        """``headers``: the names of stored keys."""
         super().__init__(data, initial=_initial(row))
         if not kinds.of(row.kind).remote:
             for name in ("url", "headers", "protocol"):

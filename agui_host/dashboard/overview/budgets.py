@@ -65,7 +65,7 @@ class BudgetForm(ChangeForm):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A budget with its meter and, for those who can change it, its form."""
+    """A budget with its meter and, for members who can change it, its form."""
 
     budget: Budget
     form: ChangeForm

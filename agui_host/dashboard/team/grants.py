@@ -1,4 +1,4 @@
-"""The pages of the team's shares, and of those that the visitor or the team receives."""
+"""The pages of the team's shares, and of grants that the visitor or the team receives."""
 
 from uuid import UUID
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 from django.conf import settings
 
+from agui_host.backends.postgres import clock
 from agui_host.doctor.findings import Fault, check
 from agui_host.web import proxy_probe
 
@@ -161,7 +162,7 @@ def certificate() -> str | list[Fault]:
         context.wrap_socket(plain, server_hostname=url.hostname) as secured,
     ):
         end = ssl.cert_time_to_seconds(str((secured.getpeercert() or {})["notAfter"]))
-    days = (end - time.time()) / A_DAY
+    days = (end - clock.seconds()) / A_DAY
     if days >= LEAST_DAYS:
         return f"valid for {days:.0f} days"
     return [

@@ -15,7 +15,7 @@ KNOWN = frozenset({"", "continue", "end"})
 
 
 async def note(row: "Agent", response: httpx.Response) -> None:
-    """Keep the declaration of an answer if it is new; one that is unknown counts as none."""
+    """Keep the declaration of an answer if it is new; an unknown one counts as none."""
     declared = response.headers.get(RECOVERY, "").strip().lower()
     if declared not in KNOWN:
         declared = ""

@@ -23,7 +23,7 @@ BUSY = "A table is in use by a long transaction; trying again in {:g} s, {} time
 def patiently(alias: str, step: Callable[[], object], say: Callable[[str], Any]) -> None:
     """Do a step that can be done again. Raises OperationalError after ``TRIES``.
 
-    Django applies each migration in a transaction, so a second try begins with the one that failed.
+    Django applies each migration in a transaction, so a second try begins with the failed one.
     """
     for left in reversed(range(TRIES)):
         try:

@@ -26,7 +26,7 @@ from agui_host.web.scope import Send
 from events import partitions
 from events.models import SealedObject
 from runs.lifecycle.chores import lags
-from runs.models import Grain, Run, Status, TeamUsage, Usage
+from runs.models import ADMITTED, Grain, Run, Status, TeamUsage, Usage
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -90,7 +90,7 @@ def _queue_ages() -> GaugeMetricFamily:
         labels=["queue"],
     )
     oldest = {DEFAULT_QUEUE: 0.0}
-    waiting = Run.objects.of_any_team().filter(status=Status.QUEUED, job_id__isnull=False)
+    waiting = Run.objects.of_any_team().filter(ADMITTED, status=Status.QUEUED)
     now = clock.now()
     for queue, since in waiting.values_list("agent__queue").annotate(Min("created_at")):
         oldest[queue] = (now - since).total_seconds()

@@ -1,4 +1,4 @@
-"""Labels on runs: of everyone who sees a run, set by those who may comment on it."""
+"""Labels on runs: of everyone who sees a run, set by members who may comment on it."""
 
 from collections.abc import Iterable, Sequence
 from uuid import UUID

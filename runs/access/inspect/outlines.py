@@ -33,7 +33,7 @@ def read(
 ) -> Slice:
     """The rows that a request asks for by ``after``, ``since`` and ``limit``.
 
-    ``run`` is one that the ``principal`` may view; with ``redaction``, by a link. ``seconds`` is
+    ``run`` is a run that the ``principal`` may view; with ``redaction``, by a link. ``seconds`` is
     how long to fold a long log. Raises BadCursor, Invalid, Purged, and Reset.
     """
     cursors.place(run, None)

@@ -24,7 +24,7 @@ SHOWN = 1_000
 
 
 def members(team: Team, run: Run, names: Collection[str]) -> tuple[list[User], list[str]]:
-    """The members of these sign-in names who may see the run, and the names of those who may not.
+    """The members of these sign-in names who may see the run, and the names of the others.
 
     The latter are told to the author, who sees the run and the team's members anyway.
     """

@@ -1,4 +1,4 @@
-"""News of a grant for its receivers: the words for it, and mail to those who want mail."""
+"""News of a grant for its receivers: the words for it, and mail to people who want mail."""
 
 from datetime import timedelta
 from functools import partial

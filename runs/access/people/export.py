@@ -1,5 +1,6 @@
 """A person's data as JSON objects, one for each row (Art. 15 and 20 GDPR)."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Model, QuerySet
 
 from agui_host.backends.postgres import scope
@@ -27,6 +29,12 @@ def records(user: User) -> Iterator[dict[str, Any]]:
     """The account, then each row that the person made or that is about them."""
     with operator_code("a person's export"), scope.everywhere():
         yield from _records(user)
+
+
+def lines(user: User) -> Iterator[str]:
+    """The records as JSON, one a line."""
+    for record in records(user):
+        yield json.dumps(record, cls=DjangoJSONEncoder, ensure_ascii=False) + "\n"
 
 
 def _records(user: User) -> Iterator[dict[str, Any]]:

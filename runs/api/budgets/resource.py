@@ -39,7 +39,7 @@ class BudgetSerializer(serializers.ModelSerializer[Budget]):
         read_only_fields = fields
 
     def get_period(self, row: Budget) -> str | None:
-        """``day``, ``month``, or null for one that never begins again."""
+        """``day``, ``month``, or null for a budget that never begins again."""
         return row.period or None
 
     def get_state(self, row: Budget) -> str:

@@ -83,7 +83,7 @@ class InOrder(OldestFirst):
     """Pages in the order of the messages' numbers."""
 
     ordering = "seq"
-    position = _number
+    position = staticmethod(_number)
 
 
 class RunMessages(APIView):

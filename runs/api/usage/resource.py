@@ -46,7 +46,7 @@ class UsageRowSerializer(serializers.Serializer[dict[str, Any]]):
         allow_null=True, help_text="Who started the runs, as in `started_by` of runs."
     )
     day = serializers.DateField(allow_null=True)
-    runs = serializers.IntegerField(help_text="Also those that have not ended.")
+    runs = serializers.IntegerField(help_text="Also runs that have not ended.")
     succeeded = serializers.IntegerField()
     interrupted = serializers.IntegerField(help_text="Ended with a question.")
     cancelled = serializers.IntegerField()

@@ -115,7 +115,7 @@ def calls_of(
 ) -> Iterator[tuple[WebhookDelivery, Call | Outcome]]:
     """The requests for claimed deliveries; an Outcome where there is nothing to post.
 
-    One whose message cannot be made is left out: its lease runs out, and it is tried again.
+    A delivery whose message cannot be made is left out: its lease runs out, and it is tried again.
     """
     subjects = payloads.subjects(row for row in rows if row.webhook.task is None)
     for row in rows:

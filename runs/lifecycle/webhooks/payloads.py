@@ -40,7 +40,7 @@ class Subject(NamedTuple):
 
 
 def subjects(deliveries: Iterable[WebhookDelivery]) -> dict[UUID, Subject]:
-    """The runs that the deliveries are about, by key; those that are erased are missing."""
+    """The runs that the deliveries are about, by key, without erased ones."""
     teams = {each.run: each.team_id for each in deliveries if each.run is not None}
     # A result can have megabytes, which no message has, and many messages are made at once.
     short = Case(When(LessThanOrEqual(Length("result"), LONGEST), then=F("result")))

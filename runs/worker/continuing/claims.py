@@ -1,4 +1,4 @@
-"""The claim of a job's run: a new one, or one that another worker has begun."""
+"""The claim of a job's run: a new run, or a run that another worker has begun."""
 
 from datetime import datetime
 from uuid import UUID

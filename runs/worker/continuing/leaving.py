@@ -7,7 +7,7 @@ from runs.lifecycle.recovery import handing
 from runs.models import Run
 
 EFFECTS_GRACE = 10.0
-"""Seconds that a run's effects have to end: one that is cut short would be unverified."""
+"""Seconds that a run's effects have to end: an effect that is cut short would be unverified."""
 
 
 async def settle(run: Run, ctx: RunContext | None) -> None:
