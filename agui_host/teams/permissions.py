@@ -34,7 +34,8 @@ ACTIONS: Mapping[str, Action] = {
         EVERYONE, Scope.READ, Scope.RUN,
     ),
     "view_team": _action(
-        "see the team's members, limits, usage, prices, views and documents",
+        "see the team's members, limits, usage, prices, issues, alerts, data sets, views and "
+        "documents",
         EVERYONE, Scope.READ, Scope.RUN,
     ),
     "run": _action(

@@ -40,7 +40,7 @@ class AlertsFull(Conflict):
 
 def visible(principal: Principal) -> TeamQuerySet[Alert]:
     """The team's alerts; for a key of some agents those about one of them. Raises Forbidden."""
-    principal.require("view")
+    principal.require("view_team")
     rows: TeamQuerySet[Alert] = Alert.objects.for_team(principal.team)
     return rows if principal.agents is None else rows.filter(agent__in=list(principal.agents))
 

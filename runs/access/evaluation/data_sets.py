@@ -40,7 +40,7 @@ class DataSetNameTaken(Conflict):
 
 def visible(principal: Principal) -> TeamQuerySet[DataSet]:
     """The team's data sets. Raises Forbidden."""
-    principal.require("view")
+    principal.require("view_team")
     rows: TeamQuerySet[DataSet] = DataSet.objects.for_team(principal.team)
     return rows
 
@@ -69,6 +69,7 @@ def create(principal: Principal, name: str, keys: Sequence[UUID] = ()) -> DataSe
     if not name.strip() or not name.isprintable():
         raise Invalid("Write a name.", details={"path": "name"})
     with members.holding(principal) as current:
+        current.require("view_team")
         current.require("comment")
         rows = DataSet.objects.for_team(current.team)
         if rows.count() >= MOST_SETS:
@@ -90,6 +91,7 @@ def add(principal: Principal, key: UUID, keys: Sequence[UUID]) -> int:
     """Add these runs; how many are new. Raises NotFound, Forbidden, Invalid, DataSetFull."""
     find(principal, key)
     with members.holding(principal) as current:
+        current.require("view_team")
         current.require("comment")
         return _add(current, find(current, key), keys)
 
@@ -108,6 +110,7 @@ def newest(principal: Principal, *, agent: str = "", label: str = "", most: int 
 def take_out(principal: Principal, key: UUID, run_id: UUID) -> None:
     """Take a run out of a data set. Raises NotFound, Forbidden."""
     row = find(principal, key)
+    principal.require("view_team")
     principal.require("comment")
     entries = DataSetRun.objects.for_team(row.team).filter(data_set=row, run=run_id)
     if not runs_of(principal, row).filter(pk=run_id).exists() or not entries.delete()[0]:
@@ -119,6 +122,7 @@ def remove(principal: Principal, key: UUID) -> None:
     with members.holding(principal) as current:
         row = find(current, key)
         if row.creator != principal.actor_id:
+            current.require("view_team")
             current.require("manage_agents")
         row.delete()
         audit.record(principal, current.team, "data_set.deleted", str(key))

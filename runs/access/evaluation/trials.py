@@ -47,7 +47,7 @@ def of(principal: Principal, data_set: DataSet) -> TeamQuerySet[Trial]:
 
 def find(principal: Principal, key: UUID) -> Trial:
     """A trial of the team. Raises NotFound, Forbidden."""
-    principal.require("view")
+    principal.require("view_team")
     row = Trial.objects.for_team(principal.team).filter(pk=key).select_related("data_set").first()
     if row is None:
         raise NotFound("There is no such trial.")
@@ -57,6 +57,7 @@ def find(principal: Principal, key: UUID) -> Trial:
 def start(principal: Principal, key: UUID, agent: str) -> Trial:
     """Run a data set again with an agent. Raises NotFound, Forbidden, UnknownAgent."""
     data_set = data_sets.find(principal, key)
+    principal.require("view_team")
     principal.require("run")
     if not principal.may_use(agent):
         raise Forbidden("This key is for other agents.")
@@ -82,6 +83,7 @@ def go_on(principal: Principal, key: UUID) -> Trial:
     Raises NotFound, Forbidden.
     """
     row = find(principal, key)
+    principal.require("view_team")
     principal.require("run")
     entries = TrialRun.objects.for_team(row.team).filter(trial=row, again=None, problem="")
     for pk in list(entries.order_by("run_id").values_list("pk", flat=True)):

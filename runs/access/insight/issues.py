@@ -42,6 +42,7 @@ def listed(principal: Principal, state: str = ALL) -> TeamQuerySet[Any]:
 
     These are of the runs that the principal sees. Raises Forbidden.
     """
+    principal.require("view_team")
     rows = Issue.objects.for_team(principal.team).filter(
         to_reader(principal, "runs__"), runs__team=principal.team
     )

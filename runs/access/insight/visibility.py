@@ -17,7 +17,8 @@ def to_reader(principal: Principal, path: str = "", *, whole: bool = False) -> Q
     runs = access.visible(principal).order_by()
     if whole:
         runs = runs.filter(access.of_seen_threads(principal))
-    if principal.kind == "link" or principal.bound is not None or principal.agents is not None:
+    is_plain = principal.bound is None and principal.agents is None and principal.end_user is None
+    if principal.kind == "link" or not is_plain:
         return Q(**{f"{path}run__in": runs.values("pk")})
     grants = access.grants_to(principal).order_by()
     threads = grants.filter(thread__isnull=False).values("thread")
