@@ -1,7 +1,7 @@
 """The views of ``/scim/v2``; the key in the header names the team."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db.models import Prefetch, QuerySet
@@ -24,6 +24,7 @@ from runs.api.parsers import StrictJSONParser
 
 LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
 Json = dict[str, Any]
+Method = TypeVar("Method", bound=Callable[..., Response])
 LISTED = [
     OpenApiParameter("filter", str, description="Comparisons by `eq`, joined by `and`."),
     OpenApiParameter("startIndex", int, description="The first result, from 1."),
@@ -35,7 +36,17 @@ SHOWN = [
 ]
 ANY = OpenApiTypes.OBJECT
 reading = extend_schema(responses={200: ANY}, parameters=SHOWN)
-listing = extend_schema(responses={200: ANY}, parameters=[*LISTED, *SHOWN])
+
+
+def listing(name: str) -> Callable[[Method], Method]:
+    """Describes a list of resources of this name."""
+    return extend_schema(
+        operation_id=f"scim_v2_{name}_list",
+        responses={200: ANY},
+        parameters=[*LISTED, *SHOWN],
+    )
+
+
 making = extend_schema(request=ANY, responses={201: ANY})
 changing = extend_schema(request=ANY, responses={200: ANY})
 removing = extend_schema(responses={204: None})
@@ -63,7 +74,7 @@ class ScimView(APIView):
 class Users(ScimView):
     """The users of the directory."""
 
-    @listing
+    @listing("Users")
     def get(self, request: Request) -> Response:
         """The team's users of the directory."""
         rows = _with_groups(people.visible(self.directory(request)))
@@ -110,7 +121,7 @@ class User(ScimView):
 class Groups(ScimView):
     """The groups of the directory."""
 
-    @listing
+    @listing("Groups")
     def get(self, request: Request) -> Response:
         """The team's groups of the directory."""
         rows = _with_people(groups.visible(self.directory(request)))
@@ -167,9 +178,19 @@ class ServiceProviderConfig(ScimView):
 class ResourceTypes(ScimView):
     """The kinds of resources."""
 
+    @extend_schema(operation_id="scim_v2_ResourceTypes_list", responses={200: ANY})
+    def get(self, request: Request) -> Response:
+        """Users and groups."""
+        self.directory(request)
+        return _described(schemas.resource_types(), "")
+
+
+class ResourceType(ScimView):
+    """A kind of resources."""
+
     @reading
-    def get(self, request: Request, name: str = "") -> Response:
-        """Users and groups; with a name, one of them."""
+    def get(self, request: Request, name: str) -> Response:
+        """Users, or groups."""
         self.directory(request)
         return _described(schemas.resource_types(), name)
 
@@ -177,9 +198,19 @@ class ResourceTypes(ScimView):
 class Schemas(ScimView):
     """The attributes of resources."""
 
+    @extend_schema(operation_id="scim_v2_Schemas_list", responses={200: ANY})
+    def get(self, request: Request) -> Response:
+        """The attributes of users and groups."""
+        self.directory(request)
+        return _described(schemas.schemas(), "")
+
+
+class Schema(ScimView):
+    """The attributes of a kind of resources."""
+
     @reading
-    def get(self, request: Request, name: str = "") -> Response:
-        """The attributes of users and groups; with a name, of one of them."""
+    def get(self, request: Request, name: str) -> Response:
+        """The attributes of users, or of groups."""
         self.directory(request)
         return _described(schemas.schemas(), name)
 

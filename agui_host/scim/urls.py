@@ -13,7 +13,7 @@ urlpatterns = [
         name="scim-config",
     ),
     path("scim/v2/ResourceTypes", endpoints.ResourceTypes.as_view(), name="scim-types"),
-    path("scim/v2/ResourceTypes/<str:name>", endpoints.ResourceTypes.as_view(), name="scim-type"),
+    path("scim/v2/ResourceTypes/<str:name>", endpoints.ResourceType.as_view(), name="scim-type"),
     path("scim/v2/Schemas", endpoints.Schemas.as_view(), name="scim-schemas"),
-    path("scim/v2/Schemas/<str:name>", endpoints.Schemas.as_view(), name="scim-schema"),
+    path("scim/v2/Schemas/<str:name>", endpoints.Schema.as_view(), name="scim-schema"),
 ]

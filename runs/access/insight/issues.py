@@ -22,6 +22,7 @@ from runs.models import Issue, IssueNote, IssueRun, Run, without_bodies
 
 OPEN, RESOLVED, ALL = "open", "resolved", "all"
 STATES = (OPEN, RESOLVED, ALL)
+STATUSES = (OPEN, RESOLVED)
 DAYS = 14
 """Days whose failures are counted one by one, with today."""
 MOST_NOTES = 200

@@ -84,7 +84,7 @@ class IssueSerializer(IssueRowSerializer):
 class IssueChangeSerializer(Body):
     """Changes to an issue; absent members stay as they are."""
 
-    status = serializers.ChoiceField([issues.OPEN, issues.RESOLVED], required=False)
+    status = serializers.ChoiceField(issues.STATUSES, required=False)
     assigned_to = serializers.CharField(
         max_length=150, required=False, allow_null=True, help_text="The login of a member, or null."
     )
