@@ -149,7 +149,7 @@ def test_it_fires_once_and_is_resolved_once(busy: Cast) -> None:
             for hook in hooks}  # fmt: skip
     assert [len(deliveries[hook]) for hook in hooks] == [2, 2, 0]
     first = min(deliveries[hooks[1]], key=lambda row: row.pk)
-    message = json.loads(payloads.body(first, False) or b"")
+    message = json.loads(payloads.body(first, None, False) or b"")
     assert message["type"] == "alert.fired"
     assert {"name": "Echo fails", "value": 1, "threshold": 1, "agent": "echo"}.items() <= (
         message["data"].items()

@@ -20,7 +20,7 @@ from runs.access.notices import warnings
 from runs.lifecycle.budgets import spending
 from runs.lifecycle.webhooks import payloads
 from runs.models import Budget, Notice, Run, Spent, Thread, Webhook, WebhookDelivery
-from runs.worker.notices.pushing import Pusher, notice_message
+from runs.worker.notices.pushing import Pusher, warning
 from tests.asgi import ask_now
 from tests.cast import Actor, Cast, start
 
@@ -55,7 +55,7 @@ def hook(actor: Actor, **more: Any) -> Webhook:
 
 def messages_to(webhook: Webhook) -> list[dict[str, Any]]:
     rows = WebhookDelivery.objects.for_team(webhook.team).filter(webhook=webhook)
-    return [json.loads(payloads.body(row, False) or b"null") for row in rows]
+    return [json.loads(payloads.body(row, None, False) or b"null") for row in rows]
 
 
 @pytest.mark.parametrize(("used", "state"), [(79, "ok"), (80, "warning"), (99, "warning"),
@@ -185,7 +185,5 @@ async def test_a_worker_mails_it_once(cast: Cast) -> None:
 
 
 def test_what_a_browser_shows() -> None:
-    content = json.loads(
-        notice_message(warnings.Words("90 % of it is used (team acme)", "/budgets/"))
-    )
+    content = json.loads(warning(warnings.Words("90 % of it is used (team acme)", "/budgets/")))
     assert (content["title"], content["url"]) == ("90 % of it is used", "/budgets/")

@@ -8,7 +8,7 @@ from django.core import mail
 from django.test import Client
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from runs.lifecycle.webhooks.payloads import body
+from runs.lifecycle.webhooks.payloads import body, subjects
 from runs.models import Comment, Mention, Run, Thread, Webhook, WebhookDelivery
 from tests.cast import Actor, Cast, cast, start
 from tests.runs.notices.test_mail import browser_of, wants
@@ -71,7 +71,8 @@ def test_a_webhook_hears_of_a_comment_with_mentions_once(cast: Cast) -> None:
     comment = write(cast.alice, run, "@bob @vera look")
     by_hook = {row.webhook_id: row for row in WebhookDelivery.objects.all()}
     assert set(by_hook) == {hook.pk for hook in hooks}
-    plain, whole = (json.loads(body(by_hook[hook.pk], hook.contents) or b"") for hook in hooks)
+    (subject,) = subjects(by_hook.values()).values()
+    plain, whole = (json.loads(body(by_hook[hook.pk], subject, hook.contents) or b"") for hook in hooks)
     assert plain["type"] == "mention.created"
     assert plain["data"]["id"] == comment["id"]
     assert plain["data"]["mentions"] == ["bob", "vera"]
@@ -79,4 +80,4 @@ def test_a_webhook_hears_of_a_comment_with_mentions_once(cast: Cast) -> None:
     assert "text" not in plain["data"]
     assert whole["data"]["text"] == "@bob @vera look"
     Comment.objects.all().delete()
-    assert body(by_hook[hooks[0].pk], False) is None
+    assert body(by_hook[hooks[0].pk], subject, False) is None
