@@ -119,7 +119,7 @@ class Things:
     def trial(self) -> str:
         """A new one of an empty data set."""
         empty = str(self.post("datasets", {"name": self.name()})["id"])
-        return str(self.post(f"datasets/{empty}/trials", {"agent": "echo"})["id"])
+        return str(self.post(f"datasets/{empty}/trials", {"agent": "scripted"})["id"])
 
     def interrupt(self) -> str:
         run = self.host.begin(script=[{"interrupt": {"reason": "ok?"}}])["id"]

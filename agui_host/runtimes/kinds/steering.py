@@ -77,14 +77,17 @@ class Steering:
     async def _pass_on(self) -> None:
         if self._prepare is not None:
             await self._prepare()
+        accepted = self._ctx.inbox.accepted
         while (message := await self._ctx.inbox.wait()) is not None:
+            # Listed first: the agent can send its events before it answers this request.
+            accepted.append(message)
             try:
                 delivery = await self._deliver(message)
             except Exception as error:
                 self._ctx.log.warning("message not passed on", error=repr(error))
                 delivery = Delivery.REFUSED
+            if delivery is not Delivery.KEPT and message in accepted:
+                accepted.remove(message)
             if delivery is Delivery.READ:
                 self._said.extend(self._ctx.inbox.passed_on(message))
                 self._news.set()
-            elif delivery is Delivery.KEPT:
-                self._ctx.inbox.accepted.append(message)

@@ -134,12 +134,16 @@ class TestRemoteAgents:
         first = (await db(listed, run, cast.alice))[0]
         assert log[first["seen_seq"] - 1]["messageId"] == "m0"
 
+    @pytest.mark.parametrize("answers", [True, False])
     async def test_it_declares_the_address_in_its_answer_and_says_itself_what_it_read(
-        self, cast: Cast, writer: JournalWriter
+        self, cast: Cast, writer: JournalWriter, answers: bool
     ) -> None:
+        """Its events count also if they come before its answer, or without one."""
+
         async def keeps(remote: Remote, call: Call) -> None:
-            await call.answer(202, b'{"seq": 1}')
             echo = [{**e, "role": "user"} if "role" in e else e for e in text("faster", "m0")]
+            if answers:
+                await call.answer(202, b'{"seq": 1}')
             await remote.end(*echo, *text("So be it.", "a"))
 
         remote = Remote(keeps, declares="say")
