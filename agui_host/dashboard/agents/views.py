@@ -14,6 +14,7 @@ from agui_host.errors import Forbidden, NotFound
 from agui_host.kinds import starts
 from agui_host.protocol.errors import BadRequest, HostError, Invalid
 from agui_host.protocol.input import run_agent_input
+from agui_host.protocol.input.numbers import LARGEST, whole
 from agui_host.runtimes import team_agents, team_options
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import Agent
@@ -140,6 +141,6 @@ def _before(request: HttpRequest) -> int | None:
     text = request.GET.get("before", "")
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+    if (number := whole(text, 0, LARGEST)) is None:
         raise BadRequest("before is not a place in the list of versions.")
-    return int(text)
+    return number

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.kinds import starts
 from agui_host.protocol.errors import Invalid
 from agui_host.teams.api.bodies import without_body
 from agui_host.teams.api.pages import NewestFirst
@@ -114,6 +115,7 @@ class DataSetExport(APIView):
         return as_file(b"".join(lines.of(principal, row, form)))
 
 
+@starts
 class Trials(APIView):
     @extend_schema(responses={200: shapes.TrialsSerializer})
     def get(self, request: Request, data_set_id: UUID) -> Response:
@@ -131,6 +133,7 @@ class Trials(APIView):
         return _comparison(request, row, 201)
 
 
+@starts
 class TrialDetail(APIView):
     @extend_schema(responses={200: shapes.ComparisonSerializer})
     def get(self, request: Request, trial_id: UUID) -> Response:

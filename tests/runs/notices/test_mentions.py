@@ -72,7 +72,9 @@ def test_a_webhook_hears_of_a_comment_with_mentions_once(cast: Cast) -> None:
     by_hook = {row.webhook_id: row for row in WebhookDelivery.objects.all()}
     assert set(by_hook) == {hook.pk for hook in hooks}
     (subject,) = subjects(by_hook.values()).values()
-    plain, whole = (json.loads(body(by_hook[hook.pk], subject, hook.contents) or b"") for hook in hooks)
+    plain, whole = (
+        json.loads(body(by_hook[hook.pk], subject, hook.contents) or b"") for hook in hooks
+    )
     assert plain["type"] == "mention.created"
     assert plain["data"]["id"] == comment["id"]
     assert plain["data"]["mentions"] == ["bob", "vera"]
