@@ -28,27 +28,11 @@ from agui_host.teams.tenancy import TeamOwned
 from agui_project.validators import QUEUE
 
 __all__ = [
-    "DEFAULT_QUEUE",
-    "Agent",
-    "AgentVersion",
-    "Document",
-    "DocumentChunk",
-    "FileDirectory",
-    "MediaType",
-    "OnCodeChange",
-    "Policy",
-    "Profile",
-    "RecoveryMode",
-    "Wisdom",
-    "check_context_providers",
-    "check_middleware",
-    "check_questions",
-    "default_rules",
+    "DEFAULT_QUEUE", "Agent", "AgentVersion", "Document", "DocumentChunk", "FileDirectory",
+    "MediaType", "OnCodeChange", "Policy", "Profile", "RecoveryMode", "Wisdom",
+    "check_context_providers", "check_middleware", "check_questions", "default_rules", "default",
+    "_",
 ]  # fmt: skip
-
-
-DEFAULT_QUEUE = "default"
-ON_BUSY = [(each.value, each.name.replace("_", " ").title()) for each in OnBusy]
 
 
 class Policy(models.TextChoices):

@@ -54,7 +54,14 @@ async def test_export_import_export_gives_the_same_bytes(cast: Cast, ended: Run)
     assert copy["id"] != str(ended.pk)
     original = (await ask("GET", f"/api/v1/runs/{ended.pk}", cast.bob.headers)).json
     differ = {name for name in copy if copy[name] != original[name]}
-    assert differ == {"id", "thread_id", "events_url", "websocket_url", "stream_url"}
+    assert differ == {
+        "id",
+        "thread_id",
+        "agent_version",
+        "events_url",
+        "websocket_url",
+        "stream_url",
+    }
     assert await exported(cast.bob, copy["id"]) == first
     for kind in ("ndjson", "messages"):
         mine = await exported(cast.bob, copy["id"], kind)
