@@ -30,9 +30,12 @@ from agui_project.validators import QUEUE
 __all__ = [
     "DEFAULT_QUEUE", "Agent", "AgentVersion", "Document", "DocumentChunk", "FileDirectory",
     "MediaType", "OnCodeChange", "Policy", "Profile", "RecoveryMode", "Wisdom",
-    "check_context_providers", "check_middleware", "check_questions", "default_rules", "default",
-    "_",
+    "check_context_providers", "check_middleware", "check_questions", "default_rules",
 ]  # fmt: skip
+
+
+DEFAULT_QUEUE = "default"
+ON_BUSY = [(each.value, each.name.replace("_", " ").title()) for each in OnBusy]
 
 
 class Policy(models.TextChoices):

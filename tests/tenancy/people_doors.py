@@ -147,7 +147,7 @@ PEOPLE: dict[str, Door] = {
     "budgets/<uuid:budget_id>/remove": Door(FORM, "budgets/{budget}/remove"),
     "team/shared/": Door({"GET": PAGE}),
     "team/shared/<uuid:grant_id>/revoke": Door(FORM, "team/shared/{grant}/revoke"),
-    # Operators' sessions only: tests/dashboard/operator/test_operator_pages.py.
+    # Operators' sessions only: tests/dashboard/operators/test_operator_pages.py.
     "operator/": Door({"GET": Who(302, 401, 404, 404)}),
     "operator/teams/<slug:slug>/": Door(
         {"GET": Who(302, 401, 404, 404), "POST": FORGED}, "operator/teams/acme/"

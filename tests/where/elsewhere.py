@@ -45,7 +45,7 @@ ELSEWHERE = {
     "dashboard/templatetags/figures.py": "tests/dashboard/overview/test_overview.py",
     "teams/api/csv_cells.py": "tests/runs/usage/test_usage.py",
     "runs/api/usage/*": "tests/runs/usage/test_usage.py",
-    "dashboard/operator/views.py": "tests/dashboard/operator/test_operator_pages.py",
+    "dashboard/operator/views.py": "tests/dashboard/operators/test_operator_pages.py",
     "dashboard/team/sign_in.py": "tests/dashboard/account/test_sign_in_groups.py",
     "scim/endpoints.py": "tests/scim/test_users.py",
     "scim/errors.py": "tests/scim/test_users.py",
