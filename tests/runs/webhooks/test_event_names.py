@@ -76,4 +76,4 @@ def test_the_names_are_the_published_ones() -> None:
     assert {status.event for status in InterruptStatus} == {
         "interrupt.opened", "interrupt.answered", "interrupt.expired"
     }  # fmt: skip
-    assert len(set(EVENTS)) == 10
+    assert len(set(EVENTS)) == 13
