@@ -69,6 +69,7 @@ class Principal:
     behind: "Principal | None" = None
     key_id: UUID | None = None
     end_user: EndUser | None = None
+    is_operator: bool = field(default=False, compare=False)
 
     @property
     def label(self) -> str:
@@ -375,6 +376,7 @@ def _by_session(user: User, session: _ReadOnlySession) -> Principal:
         mine.team,
         Role(mine.role),
         user_id=user.pk,
+        is_operator=user.is_superuser,
         via_cookie=True,
         session_key=session.session_key,
     )

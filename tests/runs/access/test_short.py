@@ -44,6 +44,7 @@ ONE = re.compile(r"<uuid:|<str:|<int:|\?P<chat>|\?P<thread_id>")
 LISTS = sorted(
     {route for route, door in (DJANGO | ASGI).items() if "GET" in door.answers}
     - {route for route in DJANGO | ASGI if ONE.search(route)}
+    - {"account/data/export"}  # a person's own file, which is whole
     - {rf"{AGUI}/agent/(?P<slug>[-\w]+)/run/?$"}  # one run, by its runId
 )
 MORE = {"team/webhooks/<uuid:webhook_id>/", "api/v1/webhooks/<uuid:webhook_id>/deliveries"}

@@ -73,13 +73,17 @@ async def headers_after(*headers: tuple[bytes, bytes]) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("headers", "rule", "vary"),
     [
-        ([], "no-store", "Authorization, Cookie"),
-        ([(b"Vary", b"Cookie, Accept")], "no-store", "Cookie, Accept, Authorization"),
+        ([], "no-store", "Authorization, Cookie, X-AGUI-User"),
+        ([(b"Vary", b"Cookie, Accept")], "no-store", "Cookie, Accept, Authorization, X-AGUI-User"),
         ([(b"vary", b"*")], "no-store", "*"),
-        ([(b"Cache-Control", b"no-cache")], "no-cache", "Authorization, Cookie"),
+        ([(b"Cache-Control", b"no-cache")], "no-cache", "Authorization, Cookie, X-AGUI-User"),
         ([(b"cache-control", b"max-age=60, public")], "max-age=60, public", None),
         ([(b"etag", b'"1"')], None, None),
-        ([(b"etag", b'"1"'), (b"cache-control", b"private")], "private", "Authorization, Cookie"),
+        (
+            [(b"etag", b'"1"'), (b"cache-control", b"private")],
+            "private",
+            "Authorization, Cookie, X-AGUI-User",
+        ),
     ],
     ids=("none", "vary", "any", "stream", "static", "public tag", "private tag"),
 )
