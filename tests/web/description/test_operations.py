@@ -18,7 +18,7 @@ from tests.tenancy.automation_doors import AUTOMATION
 from tests.tenancy.doors import ASGI, DJANGO, RUN
 from tests.tenancy.people_doors import PEOPLE
 
-API = ("/api/v1/", "/api/chat/", "/agui", "/agents/run", "/agents/answer", "/v1/")
+API = ("/api/v1/", "/api/chat/", "/agui", "/agents/run", "/agents/answer", "/v1/", "/scim/v2/")
 ELSEWHERE = {"/": "get", "/runs/{}/events": "", "/health": "", "/ready": ""}
 """Addresses of the API among those of the pages, and the method that is a page there."""
 NOWHERE = {"/v1", "/v1/"}
