@@ -57,6 +57,9 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     middleware = serializers.SerializerMethodField()
     context_providers = serializers.SerializerMethodField()
     state_schema = serializers.SerializerMethodField()
+    declared_recovery = serializers.CharField(
+        read_only=True, help_text="end: a remote agent declared so with its last run; else empty."
+    )
 
     class Meta:
         model = Agent
