@@ -162,10 +162,10 @@ def record_all(
     for delivery, outcome in tries:
         if not (outcome.success and delivery.webhook.task is None):
             record(delivery, outcome)
-    for delivery in left:
-        rows = WebhookDelivery.objects.already_found().filter(pk=delivery.pk)
-        rows = rows.filter(status=DeliveryStatus.PENDING, due_at=delivery.due_at)
-        rows.update(due_at=clock.now())
+    for due_at in {delivery.due_at for delivery in left}:
+        ids = [delivery.pk for delivery in left if delivery.due_at == due_at]
+        rows = WebhookDelivery.objects.already_found().filter(pk__in=ids, due_at=due_at)
+        rows.filter(status=DeliveryStatus.PENDING).update(due_at=clock.now())
 
 
 def _record_delivered(tries: Sequence[tuple[WebhookDelivery, Outcome]]) -> None:

@@ -93,6 +93,18 @@ async def test_what_a_run_sends(cast: Cast, writer: JournalWriter) -> None:
     assert outspoken["run.failed"]["error"] == {"code": "agent_error", "message": "it broke"}
 
 
+async def test_deliveries_that_a_failed_call_leaves_are_tried_soon(
+    cast: Cast, settings: Settings
+) -> None:
+    """Long before their lease, of twice the longest try, is over."""
+    settings.AGUI_WEBHOOK_TIMEOUT = 300.0
+    async with receiving(*[BROKEN] * PER_WEBHOOK) as receiver, delivering():
+        hook = await hooked(cast.alice.headers, receiver.url, "run.failed")
+        await enqueued(cast, hook, 20)
+        await until(lambda: statuses() == ["delivered"] * 20)
+    assert len({message.headers["webhook-id"] for message in receiver.messages}) == 20
+
+
 async def test_a_receiver_that_was_down_and_then_broken(cast: Cast) -> None:
     """One successful delivery, under one id on every try."""
     async with receiving(BROKEN, BROKEN, BROKEN) as receiver, delivering():
