@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.soak import dear_agents, dear_attacks
+from tests.soak import dear_agents, dear_attacks, dear_connections
 from tests.soak.attacker import Attacker, Round, user
 
 MEGABYTE = "a" * 1_000_000
@@ -188,6 +188,7 @@ ATTACKS: dict[str, tuple[Round, int]] = {
     "the interpreter held": (stuck, 1),
     **dear_attacks.ATTACKS,
     **dear_agents.ATTACKS,
+    **dear_connections.ATTACKS,
 }
 
 
@@ -196,7 +197,7 @@ async def attack(
 ) -> dict[str, dict[str, int]]:
     """Everything at once for so many seconds, or one after another, each for that time."""
     attacker = Attacker(url, key, seconds)
-    async with attacker.client, dear_agents.serving() as agents:
+    async with attacker.client, dear_agents.serving() as agents, dear_connections.owed(attacker):
         await dear_agents.register(attacker, agents)
         if each:
             for name, how in ATTACKS.items():

@@ -16,6 +16,7 @@ from tests.acceptance.fairness import B_KEY, TEAM_B
 from tests.acceptance.host import ROOT
 from tests.acceptance.supervised import Supervised
 from tests.soak.attacks import SEED
+from tests.soak.hooked import hooked
 from tests.soak.peaks import Peaks
 from tests.soak.watching import Outcome, Watching, watching
 
@@ -25,7 +26,9 @@ WARM = 5.0
 IDLE = min(30.0, max(10.0, SECONDS / 5))
 RECOVERY = 30.0
 """Seconds in which a killed process works again."""
-RATIO, ALWAYS_FINE = 5.0, 0.05
+RATIO, ALWAYS_FINE, NEVER = 5.0, 0.05, 0.25
+"""The bound of the neighbour's p99: so many times its p99 on an idle host, and in seconds."""
+HOOK_RATIO, HOOK_FINE = 2.0, 5.0
 BEHIND_RESTART = 10.0
 """Seconds in which a worker that was started again begins what has queued up."""
 AGAIN = "starting it again"
@@ -79,6 +82,15 @@ def delays(outcomes: list[Outcome]) -> list[float]:
     return [delay for outcome in outcomes for _, delay in outcome.delays]
 
 
+def starts(outcomes: list[Outcome]) -> list[float]:
+    """Seconds until each start was answered."""
+    return [each.accepted - each.began for each in outcomes]
+
+
+def fine(loud: float, calm: float) -> bool:
+    return loud <= min(max(RATIO * calm, ALWAYS_FINE), NEVER)
+
+
 def late_ones(outcomes: list[Outcome], limit: float, restarts: Restarts) -> str:
     """How many events came later than that, and how many of them soon after a restart."""
     late = [at for each in outcomes for at, delay in each.delays if delay > limit]
@@ -102,6 +114,7 @@ def row(name: str, watch: Watching) -> str:
     delay = f"p50 {percentile(times, 0.5):.1f}  p99 {percentile(times, 0.99):.1f}"
     return (
         f"{name:<14} {len(watch.outcomes):>5} runs   event {delay}, most {max(times):.0f} ms"
+        f"   start p99 {percentile(starts(watch.outcomes), 0.99) * 1000:.0f} ms"
         f"   first p50 {percentile(first, 0.5):.0f} ms   /health max {max(good):.2f} s"
     )
 
@@ -118,13 +131,15 @@ def test_neighbours(data_dir: Path) -> None:
     restarts, peaks = Restarts(host), Peaks(host)
     try:
         host.start(fsync=True)
-        with watching(host, B_KEY) as fresh:
-            time.sleep(WARM)
-        with watching(host, B_KEY) as idle:
-            time.sleep(IDLE)
-        with watching(host, B_KEY) as busy:
-            answers = attack(host, restarts, peaks)
-        restarts.look()
+        with host.client(B_KEY) as client, hooked(client) as arrivals:
+            with watching(host, B_KEY) as fresh:
+                time.sleep(WARM)
+            with watching(host, B_KEY) as idle:
+                time.sleep(IDLE)
+            with watching(host, B_KEY) as busy:
+                answers = attack(host, restarts, peaks)
+            restarts.look()
+            hooks = [arrivals.delays(watch.outcomes) for watch in (idle, busy)]
     finally:
         host.stop()
         print(host.log()[-3000:])
@@ -138,6 +153,8 @@ def test_neighbours(data_dir: Path) -> None:
     gaps = busy.gaps()
     slow = [gap for gap in gaps if not restarts.near("web", gap.began, gap.ended)]
     calm, loud = (percentile(delays(watch.outcomes), 0.99) for watch in (idle, busy))
+    soon, late = (percentile(starts(watch.outcomes), 0.99) for watch in (idle, busy))
+    alone, beside = (percentile(values, 0.99) for values in hooks)
     killed = sum(map(len, restarts.times.values()))
     silence = longest_silence(busy.outcomes)
     without_health = ", ".join(f"{gap.seconds:.1f} s" for gap in gaps) or "never"
@@ -152,6 +169,8 @@ def test_neighbours(data_dir: Path) -> None:
             f" worker was killed, {len(wrong)} did not succeed, {len(busy.refused)} starts refused",
             f"killed and started again: worker {len(restarts.times['worker'])}, web"
             f" {len(restarts.times['web'])}; longest time without an event {silence:.1f} s",
+            f"starts: p99 ratio {late / soon:.1f}; webhooks, from a run's end: p99 {alone:.2f} s,"
+            f" under attack {beside:.2f} s",
             "most memory: " + ", ".join(f"{n} {mb:.0f} MB" for n, mb in peaks.most.items()),
             late_ones(busy.outcomes, RATIO * calm, restarts),
             f"/health silent for over 1 s: {without_health}",
@@ -162,7 +181,9 @@ def test_neighbours(data_dir: Path) -> None:
     assert not wrong, wrong[:5]
     assert not busy.refused, busy.refused[:5]
     assert not peaks.too_large, "above the limits that we ship"
-    assert loud <= max(RATIO * calm, ALWAYS_FINE)
+    assert fine(loud, calm), "events"
+    assert fine(late, soon), "starts"
+    assert beside <= max(HOOK_RATIO * alone, HOOK_FINE), "webhooks"
     assert not slow, slow
     assert all(gap.seconds <= RECOVERY for gap in gaps), gaps
     assert restarts.times["worker"], "the agent that holds the interpreter cost its worker"

@@ -24,6 +24,7 @@ class Outcome:
     began: float
     thread: str = ""
     attempts: int = 1
+    accepted: float = 0.0
     first: float = 0.0
     ended: float = 0.0
     status: str = ""
@@ -102,7 +103,7 @@ class Watching:
                     time.sleep(PAUSE)
                     continue
                 run = answer.json()
-                outcome = Outcome(run["id"], began, run["thread_id"])
+                outcome = Outcome(run["id"], began, run["thread_id"], accepted=time.time())
                 self.outcomes.append(outcome)
                 read(client, outcome)
                 while outcome.code == "worker_lost" and begin_again(client, outcome):
