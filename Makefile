@@ -22,7 +22,7 @@ ON_POSTGRES_15 := tests/backends/test_postgres_version.py tests/events/test_comm
 	tests/events/test_checkpoints.py tests/runs/worker/test_reaper.py \
 	tests/backends/functions tests/backends/test_migrations.py tests/runs/worker/test_lost_connections.py \
 	tests/runs/worker/test_lost_answers.py tests/runs/worker/test_claiming.py \
-	tests/runs/order/test_stored_threads.py tests/runs/lifecycle/test_retention.py tests/runs/lifecycle/test_pieces.py tests/runs/chores tests/acceptance/recovery/test_recovery.py tests/acceptance/recovery/test_without_valkey.py \
+	tests/runs/lifecycle/test_retention.py tests/runs/lifecycle/test_pieces.py tests/runs/chores tests/acceptance/recovery/test_recovery.py tests/acceptance/recovery/test_without_valkey.py \
 	tests/teams/test_tenancy.py tests/tenancy
 # make test JOB=…: each alone, together everything.
 JOBS := unit tenancy acceptance conformance

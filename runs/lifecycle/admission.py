@@ -47,7 +47,7 @@ BATCH = 1_000
 TOO_MANY_WAIT, TOO_MUCH_STORED, TOO_MANY_STARTED = "AG001", "AG003", "AG004"
 BUDGET_SPENT = "AG010"
 
-# The functions are in the migrations 0007, 0012 and 0017.
+# The functions are in runs/sql/admission.sql.
 PLACE = """
 select agui_place(%(team)s, %(run)s, %(default)s, %(batch)s, %(queue)s, %(task)s,
                   %(at_once)s, %(queued)s)

@@ -1,6 +1,5 @@
 -- A worker fetches jobs and claims their runs.
 -- planner: enable_seqscan=off enable_bitmapscan=off enable_hashjoin=off enable_mergejoin=off
--- former: agui_take
 
 -- Claims a run in one message and one commit. No row if its log is closed; raises if it is not in a
 -- claimable status.

@@ -33,16 +33,6 @@ select thread.team_id, thread.id, absent.*
  where thread.id = %s
 on conflict do nothing returning digest, id
 """
-# Processes of the previous release cannot read pieces. Where the database is older than its table
-# of pieces, texts are whole for as long as an upgrade may take to replace all processes.
-READABLE = """
-select not exists (
-    select from django_migrations pieces join django_migrations tables using (app)
-     where app = 'runs' and pieces.name ~ '^[0-9]+_pieces$' and tables.name = '0001_tables'
-       and pieces.applied > now() - interval '1 hour'
-       and tables.applied < pieces.applied - interval '1 hour')
-"""
-_readable: set[bool] = set()
 
 
 def input_of(thread: UUID, text: str, body: Mapping[str, Any]) -> str:
@@ -69,7 +59,7 @@ def drop_unused(threads: Iterable[UUID]) -> int:
 def _stored(thread: UUID, text: str, parts: list[Part]) -> str:
     digests = [_digest(part.text) if part.is_piece else b"" for part in parts]
     bodies = {digest: part.text for digest, part in zip(digests, parts, strict=True) if digest}
-    if not bodies or MARK in text or not _are_readable():
+    if not bodies or MARK in text:
         return text
     ids = _ids(thread, bodies)
     if len(ids) < len(bodies):
@@ -112,13 +102,3 @@ def _pairs(rows: Sequence[tuple[Any, int]]) -> dict[bytes, int]:
 
 def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
-
-
-def _are_readable() -> bool:
-    if not _readable:
-        with connection.cursor() as cursor:
-            cursor.execute(READABLE)
-            if not cursor.fetchone()[0]:
-                return False
-        _readable.add(True)
-    return True

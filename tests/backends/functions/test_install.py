@@ -1,23 +1,16 @@
 """The database's functions and triggers are those of the files, whichever way it was made."""
 
-import json
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ProjectState
-from procrastinate.contrib.django.utils import connector_params
 
 from agui_host.backends.postgres.functions import install, sql_files
-from tests.conftest import ROOT
 
 pytestmark = pytest.mark.django_db
 
@@ -32,25 +25,6 @@ select t.tgname, pg_get_triggerdef(t.oid), t.tgrelid::regclass::text from pg_tri
  where not t.tgisinternal and t.tgname ~ '^(agui|events|runs|runtimes|teams)_' order by 1
 """
 OF_PROCRASTINATE = OURS.replace("(agui|events|runs|runtimes|teams)", "procrastinate")
-MIGRATIONS_THEN_FILES = f"""
-import json, sys
-import django
-from django.conf import settings
-settings.DATABASES["default"]["NAME"] = sys.argv[1]
-django.setup()
-from django.core.management import call_command
-from django.core.management.commands import migrate
-from django.db import connection
-from agui_host.backends.postgres.functions import install
-call_command(migrate.Command(), verbosity=0, interactive=False)
-install.install()
-def rows(query):
-    with connection.cursor() as cursor:
-        cursor.execute(query)
-        return cursor.fetchall()
-print(json.dumps([rows('''{OURS}'''), rows('''{TRIGGERS}''')]))
-"""
-"""Django's own command leaves the functions of the migrations, some of them of a former release."""
 BEGINNING = """-- Planted.
 -- planner: enable_seqscan=off enable_hashjoin=off
 """
@@ -93,36 +67,6 @@ def planted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Planted:
     return Planted(tmp_path / "planted.sql")
 
 
-@pytest.fixture
-def another_database() -> Iterator[str]:
-    """An empty database on the same server."""
-    name = f"{connection.settings_dict['NAME']}_migrated"
-    link = psycopg.connect(**{**connector_params(), "dbname": "postgres"}, autocommit=True)
-    with link:
-        link.execute(f'create database "{name}"')
-        try:
-            yield name
-        finally:
-            link.execute(f'drop database "{name}" with (force)')
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_former_functions_become_those_of_the_files(another_database: str) -> None:
-    """Bodies, languages, volatility, rights, search paths, planner settings; and triggers."""
-    done = subprocess.run(
-        [sys.executable, "-c", MIGRATIONS_THEN_FILES, another_database],
-        cwd=ROOT, capture_output=True, text=True, timeout=280, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    functions, triggers = json.loads(done.stdout.splitlines()[-1])
-    assert functions == [list(row) for row in ask(OURS)]
-    assert triggers == [list(row) for row in ask(TRIGGERS)]
-    files = sql_files.read()
-    assert {row[2] for row in functions} == {each.name for each in files.functions} | files.former
-    assert {row[0] for row in triggers} == {each.name for each in files.triggers}
-
-
 def test_the_files_alone_make_the_same() -> None:
     functions, triggers = ask(OURS), ask(TRIGGERS)
     for name, _, table in triggers:
@@ -138,6 +82,9 @@ def test_the_files_alone_make_the_same() -> None:
 def test_each_function_has_one_body_in_the_database() -> None:
     names = [name for *_, name in ask(OURS)]
     assert len(names) == len(set(names)) > 40
+    files = sql_files.read()
+    assert set(names) == {each.name for each in files.functions} | files.former
+    assert {row[0] for row in ask(TRIGGERS)} == {each.name for each in files.triggers}
 
 
 def test_a_second_migrate_touches_nothing() -> None:
@@ -195,15 +142,6 @@ def test_what_no_file_has_is_dropped_but_for_strangers_and_former_ones(planted: 
     planted.write("")
     assert install.install().dropped == ["agui_retired"]
     assert ask(OF_PROCRASTINATE) == queue
-
-
-def test_a_former_function_of_a_migration_goes_with_the_next_release(planted: Planted) -> None:
-    """``agui_take`` was never in a file."""
-    ask("create function agui_from_a_migration() returns integer language sql as 'select 1'")
-    planted.write("", header="-- former: agui_from_a_migration\n")
-    assert install.install() == install.Changes([], [])
-    planted.write("")
-    assert install.install().dropped == ["agui_from_a_migration"]
 
 
 @pytest.mark.parametrize(

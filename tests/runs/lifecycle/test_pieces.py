@@ -169,21 +169,3 @@ def test_whole_inputs_of_an_earlier_release_are_read_and_converted(cast: Cast) -
     assert all(stored(run).startswith(storing.MARK) for run in runs)
     assert inputs(runs) == before
     assert history.current(runs[0].thread_id).dump() == fold
-
-
-def test_an_upgrade_waits_until_all_processes_can_read_pieces(
-    cast: Cast, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A worker of the previous release may claim a run that was started a moment ago."""
-    thread = start(cast.alice, threadId="t").thread_id
-    body = {"messages": [user("x" * 30_000, "u")]}
-    monkeypatch.setattr(storing, "_readable", set())
-    change = "update django_migrations set applied = applied - interval '{}' where {}"
-    with transaction.atomic(), connection.cursor() as cursor:
-        # The cluster of the tests can have been kept for hours.
-        cursor.execute("update django_migrations set applied = now()")
-        cursor.execute(change.format("1 day", "name !~ 'pieces'"))
-        assert storing.input_of(thread, dumps(body), body) == dumps(body)
-        cursor.execute(change.format("2 hours", "true"))
-        assert storing.input_of(thread, dumps(body), body) != dumps(body)
-        transaction.set_rollback(True)

@@ -19,7 +19,6 @@ from agui_host.backends.postgres.functions.sql_files import Files, Function, Tri
 
 MARK = "agui-host"
 """Begins the comments of what we have installed: only that is dropped when no file has it."""
-FORMER = f"{MARK} former"
 LOCK = "select pg_advisory_xact_lock(hashtextextended('agui.functions', 0))"
 """Two processes can migrate at the same time."""
 FUNCTIONS = """
@@ -79,7 +78,6 @@ def install() -> Changes:
         cursor.execute(LOCK)
         schema = _schema(cursor)
         installed = _install_functions(cursor, files.functions, schema)
-        _mark_former(cursor, files)
         privileges.close()
         triggers = _stored(cursor, TRIGGERS)
     for trigger in files.triggers:
@@ -143,12 +141,6 @@ def _install_functions(
         mark = f"{mark} {made[mark].definition}"
         cursor.execute(f"comment on function {function.signature} is %s", [mark])
     return [function.name for function, _ in changed]
-
-
-def _mark_former(cursor: CursorWrapper, files: Files) -> None:
-    for each in _stored(cursor, FUNCTIONS):
-        if each.name in files.former and not each.comment.startswith(MARK):
-            cursor.execute(f"comment on function {each.place} is %s", [FORMER])
 
 
 def _install_trigger(cursor: CursorWrapper, trigger: Trigger) -> list[str]:

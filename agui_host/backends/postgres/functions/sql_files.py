@@ -7,7 +7,7 @@ function's statement while it lives or until the table is analyzed; a plan made 
 small reads all of it, and still does so when the table has grown. ``-- planner: as usual`` above a
 function makes it an exception.
 
-``-- former: agui_take`` keeps functions that only processes of the previous release call, until the
+``-- former: NAME`` keeps functions that only processes of the previous release call, until the
 next release.
 
 Then come ``create function`` and ``create trigger`` statements, with a sentence above each

@@ -19,8 +19,8 @@ from agui_host.teams.management import patience
 AFTER: list[Callable[[], object]] = []
 """Steps of other rooms after a migration of everything; each can be done again."""
 TOO_OLD = (
-    "This database was made by a checkout of before 2026-11-22 that was not the newest of its time;"
-    " its data cannot be carried over. Use another database, or without DATABASE_URL another"
+    "This database was made by a checkout from before 2026-11-27. Check out fef7c667, let its"
+    " `migrate` finish, and come back; or use another database, without DATABASE_URL another"
     " AGUI_DATA_DIR."
 )
 
