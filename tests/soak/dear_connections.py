@@ -75,12 +75,12 @@ async def fed_patches(attacker: Attacker) -> Any:
 async def starts_elsewhere(attacker: Attacker) -> Any:
     """Starts by the addresses that other programs use."""
     text = f"x{uuid.uuid4()}"
-    said = [{"id": text, "role": "user", "content": text}]
+    message = {"id": text, "role": "user", "content": text}
     starts = {
-        "/agents/echo/ai-sdk": {"id": text, "messages": [{**said[0], "parts": []}]},
+        "/agents/echo/ai-sdk": {"id": text, "messages": [{**message, "parts": []}]},
         "/v1/chat/completions": {"model": "echo", "messages": [{"role": "user", "content": text}]},
         "/v1/responses": {"model": "echo", "input": text},
-        "/agui": {"threadId": text, "messages": said},
+        "/agui": {"threadId": text, "messages": [message]},
     }
     answers = [await attacker.client.post(path, json=body) for path, body in starts.items()]
     return " ".join(str(answer.status_code) for answer in answers)
