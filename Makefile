@@ -26,7 +26,7 @@ ON_POSTGRES_15 := tests/backends/test_postgres_version.py tests/events/test_comm
 	tests/runs/order/test_stored_threads.py tests/runs/lifecycle/test_retention.py tests/runs/lifecycle/test_pieces.py tests/runs/chores tests/acceptance/recovery/test_recovery.py tests/acceptance/recovery/test_without_valkey.py \
 	tests/teams/test_tenancy.py \
 	tests/tenancy/test_doors.py tests/tenancy/test_functions.py \
-	tests/tenancy/test_row_security.py tests/tenancy/test_two_teams.py
+	tests/tenancy/test_row_security.py tests/tenancy/test_sight.py tests/tenancy/test_two_teams.py
 # make test JOB=…: each alone, together everything.
 JOBS := unit tenancy acceptance conformance
 JOB_tenancy := tests/tenancy tests/bounds
