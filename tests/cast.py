@@ -26,9 +26,10 @@ from agui_host.protocol.input import run_agent_input
 from agui_host.protocol.intake.intake import Intake
 from agui_host.runtimes import registry
 from agui_host.runtimes.models import Agent
-from agui_host.teams import keys
+from agui_host.teams import audit, keys
+from agui_host.teams.actors import HOST
 from agui_host.teams.authentication import Principal
-from agui_host.teams.models import Membership, Role, Team
+from agui_host.teams.models import ApiKey, AuditEntry, Membership, Role, Team
 from events.hub import hub
 from events.models import Event
 from events.writer import JournalWriter
@@ -106,8 +107,8 @@ def cast(db: None, monkeypatch: pytest.MonkeyPatch) -> Cast:
 def _people(roles: Mapping[str, tuple[Team, Role]]) -> list[Actor]:
     """People who are signed in, with a key each.
 
-    As rows, many at once: four real sign-ins, each with its lines in the log and its bell, took
-    more than half of the time of most tests that have a cast.
+    As rows, many at once: four real sign-ins and keys, each with a transaction, lines in the log
+    and mail to the owners, took more than half of the time of most tests that have a cast.
     """
     users = User.objects.bulk_create(
         [User(username=n, password=make_password(None)) for n in roles]
@@ -115,10 +116,20 @@ def _people(roles: Mapping[str, tuple[Team, Role]]) -> list[Actor]:
     people = [(user, *roles[user.username]) for user in users]
     Membership.objects.bulk_create([Membership(user=u, team=t, role=r) for u, t, r in people])
     sessions = Session.objects.bulk_create([_session(user) for user in users])
+    rows = [ApiKey(team=t, name=u.username, role=r) for u, t, r in people]
+    texts = [ApiKey.objects.assign_key(row) for row in rows]
+    ApiKey.objects.bulk_create(rows)
+    AuditEntry.objects.bulk_create([_line(row) for row in rows])
     return [
-        Actor(user, team, role, keys.create_key(team, user.username, role)[1], row.session_key)
-        for (user, team, role), row in zip(people, sessions, strict=True)
+        Actor(*person, text, row.session_key)
+        for person, text, row in zip(people, texts, sessions, strict=True)
     ]
+
+
+def _line(key: ApiKey) -> AuditEntry:
+    """What making a key writes into the team's log."""
+    made = {"role": str(key.role), "scopes": key.scopes}
+    return audit.line(HOST, key.team, "key.created", key.prefix, **made)
 
 
 def _person(name: str, team: Team, role: Role) -> Actor:

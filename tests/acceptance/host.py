@@ -32,6 +32,11 @@ Agent.objects.create(team=team, slug="scripted", name="Scripted")
 Agent.objects.create(team=team, slug="strict", name="Strict", target="scripted", policy="fail")
 """
 
+AGENTS = """
+from agui_host.runtimes.demo import ensure_demo
+ensure_demo()
+"""
+
 REWIND = """
 from agui_host.backends import epochs
 from events.models import Event, Journal
@@ -82,7 +87,9 @@ class Host:
         if not copied:
             self.manage("migrate", "-v0")
             self.python(SEED)
-        if shared and not copied:
+        elif prepared.MODULES in self.settings:
+            self.python(AGENTS)
+        if shared and not copied and prepared.MODULES not in self.settings:
             self.engines.stop_postgres()
             cluster.keep(self.data)
             self.engines.start_postgres()

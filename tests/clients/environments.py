@@ -14,7 +14,16 @@ def environment(name: str, lock: Path, python: str = sys.executable) -> Path:
     stamp = place / ".stamp"
     if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
         pip = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python")]
-        install = [*pip, "install", "-q", "--no-input", "--require-hashes", "-r", str(lock)]
+        install = [
+            *pip,
+            "install",
+            "-q",
+            "--no-input",
+            "--no-compile",
+            "--require-hashes",
+            "-r",
+            str(lock),
+        ]
         for command in ([python, "-m", "venv", "--clear", str(place)], install):
             subprocess.run(command, capture_output=True, text=True, check=True)
         stamp.touch()

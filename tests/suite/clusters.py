@@ -33,6 +33,7 @@ SHAPES = (
 LIMIT = 8
 
 
+@functools.cache
 def of_tests() -> "Cluster":
     """The cluster with the migrated test database."""
     return Cluster("tests", version(migrations()))

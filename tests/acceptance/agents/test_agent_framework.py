@@ -26,7 +26,8 @@ def ready_environment() -> Path:
     if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
         venv.create(PLACE, clear=True, with_pip=True)
         done = subprocess.run(
-            [python, "-m", "pip", "install", "-q", "--no-input", "--require-hashes", "-r", lock],
+            [python, "-m", "pip", "install", "-q", "--no-input", "--no-compile",
+             "--require-hashes", "-r", lock],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
         )  # fmt: skip
         if done.returncode:

@@ -22,7 +22,16 @@ print(web.__file__, Events.__module__)
 
 
 def pip(programs: Path, *args: str | Path) -> None:
-    command = (sys.executable, "-m", "pip", "--python", programs / "python", "install", "-q")
+    command = (
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        programs / "python",
+        "install",
+        "-q",
+        "--no-compile",
+    )
     quietly(*command, "--no-input", *args)
 
 
