@@ -66,7 +66,9 @@ def rendered() -> dict[str, Manifests]:
         "ingress": {**FILES, "route": {"kind": "ingress", "ingress": {"annotations": {"a": "b"}}}},
         "bare": {**FILES, "route": {"kind": "none"}, "networkPolicy": {"enabled": False}},
         "closed": {
-            **FILES, "networkPolicy": {"monitoring": []}, "workerGrace": 1_000_000,
+            **FILES,
+            "networkPolicy": {"monitoring": []},
+            "workerGrace": 1_000_000,
             "settings": {"AGUI_METRICS_ADDRESS": "[::]:9464", "AGUI_FILE_MAX_BYTES": 52_428_800},
         },
         "newer": {**FILES, "image": {"tag": "0.2.0"}},
