@@ -20,8 +20,8 @@ STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
         "a an and any are as at be but by can could did do does for from get have how i if in is it"
-        " its may me my not of on one or our should so some that the their them there these this to us"
-        " use was we what when where which who why will with would you your",
+        " its may me my not of on one or our should so some that the their them there these this to"
+        " us use was we what when where which who why will with would you your",
     )
 )
 # A heading counts more than its text; FTS5 stems English words by Porter's rules.
@@ -100,10 +100,9 @@ class Library:
     index: sqlite3.Connection
 
     def search(self, question: str, most: int = 5) -> tuple[list[Section], bool]:
-        """The best section of each of the best pages, and whether the first has every word asked for.
+        """The best section of each of the best pages, and whether the first has every word.
 
-        Words in double quotes are a phrase. Fewer pages than asked for are followed by their further
-        sections.
+        Words in double quotes are a phrase. Further sections follow where there are few pages.
         """
         terms = list(dict.fromkeys(_terms(question)))[:MOST_WORDS]
         if not terms:
