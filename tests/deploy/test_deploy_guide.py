@@ -51,6 +51,7 @@ def test_compose(tmp_path: Path) -> None:
         ["docker", "compose", "up", "-d", "--build", "--wait"],
         ["docker", "compose", "exec", "web", "python", "manage.py", "check", "--deploy",
          "--database", "default"],
+        ["docker", "compose", "exec", "web", "python", "manage.py", "doctor"],
         ["docker", "compose", "exec", "web", "python", "manage.py", "sendtestemail",
          "you@example.com"],
     ]  # fmt: skip
@@ -155,7 +156,10 @@ def test_systemd(server: Reader) -> None:
     file = Path(root + path)
     assert file.stat().st_mode & 0o777 == 0o600
     check(env_file(file) | {"AGUI_DATA_DIR": str(server.root)})
-    (operator,) = [call for call in calls if call[0] == "systemd-run"]
+    doctor, operator = [call for call in calls if call[0] == "systemd-run"]
+    assert doctor[doctor.index("--uid") + 1] == application
+    assert "Environment=AGUI_DATA_DIR=/var/lib/agui" in doctor
+    assert "Environment=AGUI_DATA_DIR=/var/lib/agui" in units["agui-web@.service"]
     assert f"EnvironmentFile={path}" in operator
     assert operator[operator.index("--uid") + 1] == owner
     assert operator[operator.index("/opt/agui/bin/agui-host") + 1] in cli.COMMANDS
