@@ -127,8 +127,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     reader.lay_certificate()
     for folder in ("etc/systemd/system", "etc/nginx/conf.d", "etc/caddy"):
         (reader.root / folder).mkdir(parents=True)
-    for program in ("pip", "agui-host"):
-        reader.stand_in(reader.root / "opt" / "agui" / "bin" / program)
+    for version in ("agui-0.1.0", "agui-0.2.0"):
+        for program in ("pip", "agui-host"):
+            reader.stand_in(reader.root / "opt" / version / "bin" / program)
     reader.follow("systemd")
     return reader
 
@@ -145,7 +146,8 @@ def test_systemd(server: Reader) -> None:
     assert f"create role {application} login noinherit" in statements
     writer = roles.name("agui", roles.WRITER)
     assert f"grant {application}, {writer} to {owner} with admin option" in statements
-    assert ["python3", "-m", "venv", "/opt/agui"] in calls
+    assert ["python3", "-m", "venv", "/opt/agui-0.1.0"] in calls
+    assert (server.root / "opt" / "agui").readlink().name == "agui-0.2.0", "the last one deployed"
     for unit, text in units.items():
         account = owner if "migrate" in unit else application
         assert re.search(rf"^User={account}$", text, re.MULTILINE)

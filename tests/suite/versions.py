@@ -17,6 +17,7 @@ NAMED = {
     "deploy/helm/agui/Chart.yaml": r"^(?:version|appVersion): (\S+)$",
     "deploy/your-agents/Dockerfile": IMAGE,
     "docs/howto-image.md": IMAGE,
+    "docs/deploy.md": r"^ln -sfnT /opt/agui-(\S+) .*\n(?!systemctl)",
 }
 """Files that name the image of this version; the plain manifests are made of the chart."""
 

@@ -34,6 +34,7 @@ EDIT = """
 sed -i 's|^EMAIL_URL=.*|EMAIL_URL=consolemail://|' /etc/agui/host.env
 grep -qx 'AGUI_PUBLIC_URL=https://agents.example.com' /etc/agui/host.env
 """
+COMMAND_OF_WEB = "tr '\\0' ' ' < /proc/$(cat /run/units/agui-web@8001.pid)/cmdline"
 ASKED = {"messages": [{"id": "1", "role": "user", "content": "What is a journal?"}]}
 
 
@@ -128,4 +129,9 @@ def test_five_people_work_on_an_empty_machine(machine: Machine) -> None:
     for person in people:
         assert person.runs() == runs, person.name
         person.client.close()
+    install, _, restarts = block("/opt/agui-0.2.0").partition("systemctl")
+    first = "restart agui-web@8001"
+    assert first in restarts
+    machine.type(f"{install}systemctl {first}")
+    assert "/opt/agui-0.2.0/" in machine.type(COMMAND_OF_WEB)
     assert faults(machine) == []
