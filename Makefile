@@ -151,8 +151,9 @@ lock:
 			--no-annotate --no-emit-index-url -o $(PRODUCTS)/$$product.lock $(PRODUCTS)/$$product.in; \
 	done
 
+# Not --quiet, which hides warnings from --strict as well.
 site: .venv/release.stamp
-	NO_MKDOCS_2_WARNING=1 .venv/release/bin/python -m mkdocs build --quiet --strict --clean -f deploy/site/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 .venv/release/bin/python -m mkdocs build --strict --clean -f deploy/site/mkdocs.yml
 
 # node's npm writes both formats of the client; PATH names it.
 release: .venv/release.stamp

@@ -33,6 +33,9 @@ from tests.deploy.compose_files import DOCKERFILE, compose, environment_of, exam
 ACCOUNT = (10001, 10001)
 NAME = "engines.test"
 COLLECT = re.compile(r"RUN SECRET_KEY=(\S+) \\\n\s+python (manage\.py .*)$", re.MULTILINE)
+FAULT = re.compile(r"^fault  (\S+(?: \S+)*?)  ", re.MULTILINE)
+"""A line of the doctor's report, with its subject."""
+OF_THE_PROXY = ["public url", "certificate", "websockets", "streams"]
 WEBS, WORKERS = ("web-1", "web-2"), ("worker-1", "worker-2")
 NGINX = """
 daemon off; pid nginx.pid; error_log stderr;
@@ -170,13 +173,13 @@ class Deployed:
         port = ["--port", str(self.ports[name])] if name in self.ports else []
         return [*command, *port]
 
-    def run(self, *command: str, service: str = "web") -> str:
+    def run(self, *command: str, service: str = "web", ends: int = 0) -> str:
         """`docker compose exec web …`: a command of the account, to its end."""
         done = subprocess.run(
             command, cwd=self.app, env=self.environment(service), capture_output=True, text=True,
             timeout=180, user=ACCOUNT[0], group=ACCOUNT[1], extra_groups=[], check=False,
         )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.returncode == ends, done.stdout + done.stderr
         return done.stdout
 
     def start(self, name: str) -> None:

@@ -40,14 +40,18 @@ select coalesce(application_name, ''), ssl, query from pg_stat_activity join pg_
 
 
 class Authority:
-    """A CA of its own, and a server's certificate from it for ``engines.test`` and 127.0.0.1."""
+    """A CA, and a server's certificate from it for ``engines.test`` and these addresses."""
 
     def __init__(self, folder: Path, name: str, *addresses: str) -> None:
         self.ca, self.certificate = folder / f"{name}-ca.pem", folder / f"{name}.pem"
         self.key = folder / f"{name}.key"
         own, server = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
         names: list[x509.GeneralName] = [x509.DNSName("engines.test")]
-        names += [x509.IPAddress(ipaddress.ip_address(each)) for each in addresses]
+        for address in addresses:
+            with suppress(ValueError):
+                names.append(x509.IPAddress(ipaddress.ip_address(address)))
+                continue
+            names.append(x509.DNSName(address))
         builders = {
             self.ca: _certificate(name, name, own).add_extension(
                 x509.BasicConstraints(ca=True, path_length=None), critical=True

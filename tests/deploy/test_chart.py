@@ -43,6 +43,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({**FILES, "workers": [GPU]}, 'one must serve the queue "default"'),
     ({**FILES, "workers": [DEFAULT, GPU | {"name": "web"}]}, "workers"),
     ({**FILES, "settings": {"agui_signup": "open"}}, "agui_signup"),
+    ({**FILES, "settings": {"SECRET_KEY": "typed-here"}}, "SECRET_KEY"),
+    ({**FILES, "settings": {"REDIS_URL": "rediss://u:p@valkey/0"}}, "REDIS_URL"),
+    ({**FILES, "workers": [DEFAULT | {"settings": {"LLM_API_KEY": "x"}}]}, "LLM_API_KEY"),
 ]
 Manifests = dict[tuple[str, str], dict[str, Any]]
 
@@ -62,6 +65,12 @@ def rendered() -> dict[str, Manifests]:
         "all": EVERYTHING,
         "ingress": {**FILES, "route": {"kind": "ingress", "ingress": {"annotations": {"a": "b"}}}},
         "bare": {**FILES, "route": {"kind": "none"}, "networkPolicy": {"enabled": False}},
+        "closed": {
+            **FILES,
+            "networkPolicy": {"monitoring": []},
+            "workerGrace": 1_000_000,
+            "settings": {"AGUI_METRICS_ADDRESS": "[::]:9464", "AGUI_FILE_MAX_BYTES": 52_428_800},
+        },
         "newer": {**FILES, "image": {"tag": "0.2.0"}},
     }
     texts = chart.render(list(variants.values()))
@@ -83,7 +92,7 @@ def test_the_plain_manifests_are_the_charts() -> None:
         assert path.read_text() == text, "make manifest"
 
 
-@pytest.mark.parametrize("variant", ["plain", "all", "ingress", "bare"])
+@pytest.mark.parametrize("variant", ["plain", "all", "ingress", "bare", "closed"])
 def test_kubernetes_knows_every_field(rendered: dict[str, Manifests], variant: str) -> None:
     validator = need_module("kubernetes_validate")
     foreign = {
@@ -180,7 +189,8 @@ def test_workers_by_queue(rendered: dict[str, Manifests]) -> None:
     scaled = spec(rendered["all"], "ScaledObject", "agui-gpu")
     assert scaled["scaleTargetRef"] == {"name": "agui-gpu"}
     (trigger,) = scaled["triggers"]
-    assert 'agui_queue_age_seconds{queue=~"gpu|large"}' in trigger["metadata"]["query"]
+    selector = 'agui_queue_age_seconds{namespace="agui", queue=~"gpu|large"}'
+    assert selector in trigger["metadata"]["query"], "of this release, not of another's"
 
 
 def test_a_worker_drains_before_it_is_killed(rendered: dict[str, Manifests]) -> None:
@@ -242,6 +252,32 @@ def test_a_proxy_lets_the_largest_file_pass_and_no_stream_is_cut(
     (rule,) = spec(rendered["plain"], "HTTPRoute", "agui")["rules"]
     assert rule["timeouts"] == {"request": "0s"}
     assert rule["backendRefs"] == [{"name": "agui-web", "port": 80}]
+
+
+def test_settings_are_written_once_and_numbers_as_they_were(
+    rendered: dict[str, Manifests],
+) -> None:
+    data = rendered["closed"]["ConfigMap", "agui"]["data"]
+    assert data["AGUI_METRICS_ADDRESS"] == "[::]:9464"
+    assert data["AGUI_FILE_MAX_BYTES"] == "52428800"
+    assert all(isinstance(value, str) for value in data.values())
+    assert pod(rendered["closed"], "agui-worker")["terminationGracePeriodSeconds"] == 1_000_000
+
+
+def test_pods_resolve_names_and_nobody_else_scrapes(rendered: dict[str, Manifests]) -> None:
+    """DNS by any address: that of a node's cache is beside the cloud's metadata."""
+    anywhere, *_ = spec(rendered["plain"], "NetworkPolicy", "agui")["egress"]
+    assert anywhere == {"ports": [{"port": 53, "protocol": name} for name in ("UDP", "TCP")]}
+    (scraped,) = spec(rendered["plain"], "NetworkPolicy", "agui-workers")["ingress"]
+    assert scraped["from"]
+    assert "ingress" not in spec(rendered["closed"], "NetworkPolicy", "agui-workers")
+
+
+def test_a_pod_that_does_not_start_holds_up_no_node(rendered: dict[str, Manifests]) -> None:
+    for name in ("agui-web", "agui-worker", "agui-gpu"):
+        budget = spec(rendered["all"], "PodDisruptionBudget", name)
+        assert budget["maxUnavailable"] == 1
+        assert budget["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
 
 
 def test_each_value_is_in_the_page() -> None:

@@ -51,6 +51,7 @@ def test_compose(tmp_path: Path) -> None:
         ["docker", "compose", "up", "-d", "--build", "--wait"],
         ["docker", "compose", "exec", "web", "python", "manage.py", "check", "--deploy",
          "--database", "default"],
+        ["docker", "compose", "exec", "web", "python", "manage.py", "doctor"],
         ["docker", "compose", "exec", "web", "python", "manage.py", "sendtestemail",
          "you@example.com"],
     ]  # fmt: skip
@@ -126,8 +127,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     reader.lay_certificate()
     for folder in ("etc/systemd/system", "etc/nginx/conf.d", "etc/caddy"):
         (reader.root / folder).mkdir(parents=True)
-    for program in ("pip", "agui-host"):
-        reader.stand_in(reader.root / "opt" / "agui" / "bin" / program)
+    for version in ("agui-0.1.0", "agui-0.2.0"):
+        for program in ("pip", "agui-host"):
+            reader.stand_in(reader.root / "opt" / version / "bin" / program)
     reader.follow("systemd")
     return reader
 
@@ -144,7 +146,8 @@ def test_systemd(server: Reader) -> None:
     assert f"create role {application} login noinherit" in statements
     writer = roles.name("agui", roles.WRITER)
     assert f"grant {application}, {writer} to {owner} with admin option" in statements
-    assert ["python3", "-m", "venv", "/opt/agui"] in calls
+    assert ["python3", "-m", "venv", "/opt/agui-0.1.0"] in calls
+    assert (server.root / "opt" / "agui").readlink().name == "agui-0.2.0", "the last one deployed"
     for unit, text in units.items():
         account = owner if "migrate" in unit else application
         assert re.search(rf"^User={account}$", text, re.MULTILINE)
@@ -155,7 +158,10 @@ def test_systemd(server: Reader) -> None:
     file = Path(root + path)
     assert file.stat().st_mode & 0o777 == 0o600
     check(env_file(file) | {"AGUI_DATA_DIR": str(server.root)})
-    (operator,) = [call for call in calls if call[0] == "systemd-run"]
+    doctor, operator = [call for call in calls if call[0] == "systemd-run"]
+    assert doctor[doctor.index("--uid") + 1] == application
+    assert "Environment=AGUI_DATA_DIR=/var/lib/agui" in doctor
+    assert "Environment=AGUI_DATA_DIR=/var/lib/agui" in units["agui-web@.service"]
     assert f"EnvironmentFile={path}" in operator
     assert operator[operator.index("--uid") + 1] == owner
     assert operator[operator.index("/opt/agui/bin/agui-host") + 1] in cli.COMMANDS

@@ -36,7 +36,12 @@ def test_each_alert_fires_by_its_cause_and_none_on_a_sound_host() -> None:
     assert [case["name"] for case in cases] == [
         *(rule["alert"] for rule in rules()),
         "a sound host",
+        "a host beside a sound one",
+        "no process at all",
     ]
+    sound = next(case for case in cases if case["name"] == "a sound host")
+    looked = {each["alertname"] for each in sound["alert_rule_test"]}
+    assert looked == {rule["alert"] for rule in rules()}
 
 
 def test_each_alert_links_a_row_of_the_symptom_table() -> None:

@@ -13,8 +13,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.db import connection
 from procrastinate.contrib.django.utils import connector_params
 
+from agui_host.backends.postgres import clock, roles
 from agui_host.doctor import findings
 from agui_host.doctor.checks import database, files
 from tests.backends.test_tls_engines import Authority
@@ -80,6 +82,26 @@ def test_connections_that_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         assert fault("connections").text.endswith("connections of PostgreSQL are taken.")
 
 
+def test_connections_of_other_roles_count_for_the_application() -> None:
+    """It is not shown the kind of their sessions."""
+    name = roles.name(connection.settings_dict["NAME"], roles.APPLICATION)
+    with psycopg.connect(**connector_params()) as session:
+        as_owner = session.execute(database.TAKEN).fetchone()
+        session.execute(f'set role "{name}"')
+        assert session.execute(database.TAKEN).fetchone() == as_owner
+
+
+def test_scrapes_pass_by_the_environments_proxy(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql("insert into procrastinate_workers default values")
+    body = b"HTTP/1.0 200 OK\r\n\r\nagui_worker_slots 200\n"
+    with greeting_server(body) as port:
+        settings.AGUI_METRICS_ADDRESS = f"127.0.0.1:{port}"
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+        assert look("metrics").detail == f"workers at 127.0.0.1:{port}"
+
+
 def test_a_disk_that_is_almost_full(monkeypatch: pytest.MonkeyPatch) -> None:
     usage = SimpleNamespace(free=7 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
@@ -105,14 +127,18 @@ def test_a_certificate_that_expires(
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
-            client, _ = server.accept()
-            with context.wrap_socket(client, server_side=True) as secured:
-                secured.recv(1)
+            for _ in range(2):
+                client, _ = server.accept()
+                with context.wrap_socket(client, server_side=True) as secured:
+                    secured.recv(1)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         settings.AGUI_PUBLIC_URL = f"https://127.0.0.1:{server.getsockname()[1]}"
-        assert re.search(r"expires in \d+ days", fault("certificate").text)
+        assert look("certificate").detail == "valid for 1.0 days", "of two: it is renewed daily"
+        now = clock.seconds()
+        monkeypatch.setattr(clock, "seconds", lambda: now + 22 * 3600)
+        assert re.search(r"expires in 0\.1 days", fault("certificate").text)
         thread.join(5)
 
 

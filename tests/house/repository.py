@@ -59,4 +59,4 @@ def anchors(text: str) -> set[str]:
     """What a Markdown page can be linked to by ``#``."""
     headings = re.findall(r"^#{1,6}\s+(.+?)\s*$", _FENCED.sub("", text), re.MULTILINE)
     titles = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
-    return {heading.strip().replace(" ", "-") for heading in titles}
+    return {title.replace(" ", "-") for title in titles}

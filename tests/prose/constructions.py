@@ -25,7 +25,7 @@ CONSTRUCTIONS = {
         r"follows|somebody|nobody|no)\b(?![^.?!]*\?)",
         "name the noun: the backlog, the answer, the missing files",
         code=5,
-        docs=4,
+        docs=3,
     ),
     "one that": Construction(
         r"\b(one|those) (that|which|who|whose)\b", "repeat the noun", code=3, docs=3

@@ -5,21 +5,34 @@
 
 import ast
 import json
+import re
 import sys
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
+IMAGE = r"agui-run-host:([\w.]+)"
+NAMED = {
+    "deploy/helm/agui/Chart.yaml": r"^(?:version|appVersion): (\S+)$",
+    "deploy/your-agents/Dockerfile": IMAGE,
+    "docs/howto-image.md": IMAGE,
+    "docs/deploy.md": r"^ln -sfnT /opt/agui-(\S+) .*\n(?!systemctl)",
+}
+"""Files that name the image of this version; the plain manifests are made of the chart."""
+
 
 def versions(root: Path = ROOT) -> dict[str, str]:
-    """The version of each package, by the file that states it."""
+    """The version of each package and of the image, by the file that states it."""
     host = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
     javascript = json.loads((root / "clients/js/package.json").read_text())["version"]
     by_file = {"pyproject.toml": host, "clients/js/package.json": javascript}
     for statement in ast.parse((root / "agui_client/__init__.py").read_text()).body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__version__":
             by_file["agui_client/__init__.py"] = ast.literal_eval(statement.value)
+    for file, pattern in NAMED.items():
+        named = re.findall(pattern, (root / file).read_text(), re.MULTILINE)
+        by_file[file] = " and ".join(sorted(set(named)))
     return by_file
 
 

@@ -14,8 +14,11 @@ MOST = 0.9
 TAKEN = """
 select current_setting('max_connections')::int
          - current_setting('superuser_reserved_connections')::int,
-       (select count(*) from pg_stat_activity where backend_type = 'client backend')
+       (select count(*) from pg_stat_activity
+         where datid is not null and usesysid is not null
+           and coalesce(backend_type, 'client backend') = 'client backend')
 """
+"""The application's role is not shown the kind of other roles' sessions."""
 SLOTS = "select slot_name from pg_replication_slots where not active order by 1"
 
 

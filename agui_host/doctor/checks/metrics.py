@@ -4,10 +4,10 @@ import httpx
 from django.conf import settings
 
 from agui_host.backends.metrics import PORTS
+from agui_host.doctor.checks.public_url import client
 from agui_host.doctor.findings import Fault, check
 from agui_host.web.health import live_workers
 
-SECONDS = 3.0
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104  what an operator writes
 
 
@@ -37,7 +37,8 @@ def _workers(address: str) -> str | Fault:
     here = EVERYWHERE.get(host, host)
     for candidate in range(int(port), min(int(port) + PORTS, 65_536)):
         try:
-            answer = httpx.get(f"http://{here}:{candidate}/metrics", timeout=SECONDS)
+            with client() as web:
+                answer = web.get(f"http://{here}:{candidate}/metrics")
         except httpx.HTTPError:
             continue
         if "agui_worker_slots" in answer.text:
@@ -53,8 +54,8 @@ def _workers(address: str) -> str | Fault:
 def _web(url: str) -> str | Fault:
     headers = {"authorization": f"Bearer {settings.AGUI_METRICS_KEY}"}
     try:
-        answer = httpx.get(f"{url}/metrics", headers=headers, timeout=SECONDS)
-        status = str(answer.status_code)
+        with client() as web:
+            status = str(web.get(f"{url}/metrics", headers=headers).status_code)
     except httpx.HTTPError as error:
         status = type(error).__name__
     if status == "200":

@@ -17,7 +17,8 @@ from agui_host.web import proxy_probe
 SECONDS = 5.0
 A_DAY = 86_400
 LEAST_DAYS = 14
-"""Services renew certificates a month before their end."""
+LEAST_PART = 0.2
+"""Services renew certificates when a third of their time is left; some live for days or hours."""
 UNSET = "AGUI_PUBLIC_URL is not set"
 SEE = "docs/operations.md#a-proxy-in-front"
 UPGRADE = {
@@ -151,7 +152,7 @@ def streams() -> str | list[Fault]:
 
 @check("certificate", needs="public url")
 def certificate() -> str | list[Fault]:
-    """Whether it is valid for two weeks more."""
+    """Whether it is valid for two weeks more, or a fifth of its time if it is a short one."""
     url = urlsplit(settings.AGUI_PUBLIC_URL)
     if url.scheme != "https" or not url.hostname:
         return "no https"
@@ -161,13 +162,14 @@ def certificate() -> str | list[Fault]:
         socket.create_connection(address, SECONDS) as plain,
         context.wrap_socket(plain, server_hostname=url.hostname) as secured,
     ):
-        end = ssl.cert_time_to_seconds(str((secured.getpeercert() or {})["notAfter"]))
-    days = (end - clock.seconds()) / A_DAY
-    if days >= LEAST_DAYS:
-        return f"valid for {days:.0f} days"
+        fields = secured.getpeercert() or {}
+    begin, end = (ssl.cert_time_to_seconds(str(fields[name])) for name in ("notBefore", "notAfter"))
+    left = end - clock.seconds()
+    if left >= min(LEAST_DAYS * A_DAY, LEAST_PART * (end - begin)):
+        return f"valid for {left / A_DAY:.1f} days"
     return [
         Fault(
-            f"The certificate of {url.hostname} expires in {max(0, days):.0f} days.",
+            f"The certificate of {url.hostname} expires in {max(0, left) / A_DAY:.1f} days.",
             "Renew it, and let the proxy load it again.",
         )
     ]

@@ -12,14 +12,16 @@ from django.conf import settings
 FENCE = ("```", "~~~")
 LONGEST_HEADING = 200
 MOST_WORDS = 40
+DEPTH = 5
+"""Sections that are ranked for each that is returned: several of one page crowd others out."""
 LEFT_OUT = ("adr", "seeds", "upstream")
 """Folders of docs/ for those who build the host: decisions, origins and dependencies' faults."""
 STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
         "a an and any are as at be but by can could did do does for from get have how i if in is it"
-        " its me my not of on one or our should so some that the their them there these this to us"
-        " use was we what when where which who why will with would you your",
+        " its may me my not of on one or our should so some that the their them there these this to"
+        " us use was we what when where which who why will with would you your",
     )
 )
 # A heading counts more than its text; FTS5 stems English words by Porter's rules.
@@ -98,14 +100,17 @@ class Library:
     index: sqlite3.Connection
 
     def search(self, question: str, most: int = 5) -> tuple[list[Section], bool]:
-        """The best sections, best first, and whether the first has every word asked for.
+        """The best section of each of the best pages, and whether the first has every word.
 
-        Words in double quotes are a phrase.
+        Words in double quotes are a phrase. Further sections follow where there are few pages.
         """
         terms = list(dict.fromkeys(_terms(question)))[:MOST_WORDS]
         if not terms:
             return [], False
-        best = self._ranked(" OR ".join(terms), most)
+        ranked = self._ranked(" OR ".join(terms), most * DEPTH)
+        first_of_pages = {self.sections[number].file: number for number in reversed(ranked)}
+        first = set(first_of_pages.values())
+        best = sorted(ranked, key=lambda number: number not in first)[:most]
         complete = set(self._ranked(" AND ".join(terms), len(self.sections)))
         return [self.sections[number] for number in best], best[:1] != [] and best[0] in complete
 

@@ -12,7 +12,9 @@ from playwright.sync_api import expect, sync_playwright
 from benchmarks.report import keep
 from tests.acceptance.browser.test_two_browsers import CODE
 from tests.acceptance.deployed import (
+    FAULT,
     NAME,
+    OF_THE_PROXY,
     WEBS,
     WORKERS,
     Deployed,
@@ -61,14 +63,16 @@ def follow(deployed: Deployed, folder: Path, section: str) -> tuple[list[str], l
     calls = reader.follow(section, AGUI_KEY="the-key")
     inside = [call[len(EXEC) :] for call in calls if call[: len(EXEC)] == EXEC]
     others = [call for call in calls if call[: len(EXEC)] != EXEC]
-    return [deployed.run(*command) for command in inside], others
+    ends = {"doctor": 1}  # no DNS has the deployment's name
+    return [deployed.run(*command, ends=ends.get(command[-1], 0)) for command in inside], others
 
 
 def test_what_compose_starts_is_sound(deployed: Deployed, tmp_path: Path) -> None:
     """The deployment checks, and the health checks of its containers."""
     need_root()
-    (checked, mailed), (up,) = follow(deployed, tmp_path, "Compose")
+    (checked, examined, mailed), (up,) = follow(deployed, tmp_path, "Compose")
     assert "no issues" in checked
+    assert FAULT.findall(examined) == OF_THE_PROXY, "test_empty_machine has them sound"
     assert "To: you@example.com" in mailed
     assert up == ["docker", "compose", "up", "-d", "--build", "--wait"]
     for name in ("web-1", "worker-1"):

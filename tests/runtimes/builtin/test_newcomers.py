@@ -27,7 +27,7 @@ QUESTIONS = {
     "How long are runs kept and how do I delete old ones?": "howto-retention settings limits",
     "How do I back up and restore?": "backup operations",
     "What do I need to run it in production?": "deploy operations sizes",
-    "How do I deploy on Kubernetes?": "deploy",
+    "How do I deploy on Kubernetes?": "deploy kubernetes",
     "How do I put nginx in front?": "deploy operations",
     "Which metrics does Prometheus scrape?": "howto-monitoring operations",
     "What happens when a worker crashes?": "howto-durable operations architecture protocol",

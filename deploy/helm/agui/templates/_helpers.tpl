@@ -10,14 +10,17 @@
 {{- if not (hasPrefix "s3://" .Values.files) }}
 {{- fail "files: name a bucket, such as s3://bucket/prefix. Pods have no directory that the others see." }}
 {{- end }}
-AGUI_PUBLIC_URL: https://{{ .Values.host }}
-AGUI_DATA_DIR: /var/lib/agui
-AGUI_FILES: {{ .Values.files }}
-# Workers answer scrapes here; web pods answer them at /metrics, with AGUI_METRICS_KEY of the secret.
-AGUI_METRICS_ADDRESS: 0.0.0.0:9464
-{{- range $name, $value := .Values.settings }}
-{{ $name }}: {{ $value | toString | quote }}
+{{- $own := dict "AGUI_PUBLIC_URL" (printf "https://%s" .Values.host) "AGUI_DATA_DIR" "/var/lib/agui" "AGUI_FILES" .Values.files }}
+{{- /* Workers answer scrapes here; web pods answer them at /metrics, with AGUI_METRICS_KEY of the secret. */}}
+{{- $_ := set $own "AGUI_METRICS_ADDRESS" "0.0.0.0:9464" }}
+{{- range $name, $value := merge (dict) .Values.settings $own }}
+{{ $name }}: {{ include "agui.text" $value | quote }}
 {{- end }}
+{{- end }}
+
+{{- /* A value as an environment variable has it: Helm reads numbers as floats, and prints 1e+06. */}}
+{{- define "agui.text" -}}
+{{- if kindIs "string" . }}{{ . }}{{ else }}{{ toJson . }}{{ end }}
 {{- end }}
 
 {{- define "agui.labels" -}}

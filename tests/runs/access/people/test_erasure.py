@@ -101,6 +101,15 @@ def test_after_the_erasure_nothing_names_the_person(cast: Cast) -> None:
         export("bob")
 
 
+def test_an_address_that_is_anothers_login_names_nobody(cast: Cast) -> None:
+    bob = User.objects.get(username="bob")
+    EmailAddress.objects.create(user=bob, email="bob@example.com", verified=True)
+    assert export("bob@example.com") == export("bob") != []
+    User.objects.create_user("bob@example.com", "mallory@example.com")
+    with pytest.raises(CommandError, match="the address of bob: name that login"):
+        call_command("erase_person", "bob@example.com", "--yes")
+
+
 def test_the_only_owner_must_hand_over_first(cast: Cast) -> None:
     with pytest.raises(OwnsAlone):
         erase(cast.alice.user, "operator")
