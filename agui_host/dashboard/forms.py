@@ -71,7 +71,7 @@ class KeyForm(forms.Form):
     name = forms.CharField(label="Name", max_length=50)
     role = forms.ChoiceField(label="Role", initial=Role.MEMBER)
     scopes = forms.MultipleChoiceField(
-        label="May",
+        label="Can",
         choices=Scope.choices,
         initial=[Scope.READ, Scope.RUN],
         widget=forms.CheckboxSelectMultiple,

@@ -26,6 +26,7 @@ from runs.access.inspect import elsewhere
 SAFE = ("GET", "HEAD")
 SURE = "confirmed"
 """The field with which a form confirms that something is to be destroyed."""
+POSTS_FROM = "posts_from"
 P = ParamSpec("P")
 R = TypeVar("R", bound=HttpResponseBase)
 
@@ -102,9 +103,16 @@ def posted_from(form: str) -> Callable[[Callable[..., Any]], Callable[..., HttpR
             answer: HttpResponse = view(request, **kwargs)
             return answer
 
+        setattr(chosen, POSTS_FROM, form)
         return require_http_methods(["GET", "HEAD", "POST"])(chosen)
 
     return declared
+
+
+def posts_from(view: Callable[..., Any]) -> str | None:
+    """The page whose forms post to the view; None for a page."""
+    form: str | None = getattr(view, POSTS_FROM, None)  # decorators copy it outwards
+    return form
 
 
 def place_of(name: str, values: Mapping[str, object]) -> str:

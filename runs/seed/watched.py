@@ -42,7 +42,7 @@ def watch(team: Team, runs: list[Run]) -> None:
     TrialRun.objects.bulk_create(
         [
             TrialRun(team=team, trial=trial, run=runs[0], again=again),
-            TrialRun(team=team, trial=trial, run=lost, problem="The run has no input any more."),
+            TrialRun(team=team, trial=trial, run=lost, problem="The input of this run was purged."),
             TrialRun(team=team, trial=trial, run=waiting),
         ]
     )

@@ -153,7 +153,7 @@ def test_a_key_is_made_rotated_and_revoked_in_the_browser(
     page = context.new_page()
     page.goto("/team/keys/")
     page.get_by_label("Name", exact=True).fill("from the browser")
-    page.get_by_role("button", name="Make the key").click()
+    page.get_by_role("button", name="Create key").click()
     made = page.get_by_role("status").locator("code").inner_text()
     assert made.startswith("agui_")
     with host.client(made) as client:
