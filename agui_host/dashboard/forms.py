@@ -72,7 +72,7 @@ class KeyForm(forms.Form):
     role = forms.ChoiceField(label="Role", initial=Role.MEMBER)
     scopes = forms.MultipleChoiceField(
         label="Can",
-        choices=Scope.choices,
+        choices=[(each.value, "SCIM" if each == Scope.SCIM else each.label) for each in Scope],
         initial=[Scope.READ, Scope.RUN],
         widget=forms.CheckboxSelectMultiple,
     )

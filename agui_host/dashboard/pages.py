@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
-from uuid import UUID
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
@@ -151,16 +150,11 @@ def refused(request: HttpRequest, error: HostError, other: Team | None = None) -
 
 
 def _elsewhere(request: HttpRequest, values: Mapping[str, object]) -> Team | None:
-    """The visitor's other team that has the run or thread of this address, if it is one."""
+    """The visitor's other team that has the thing of this address, if it is one."""
     principal = getattr(request, KNOWN, None)
-    match = request.resolver_match
-    if principal is None or match is None or request.method not in SAFE:
+    if principal is None or request.method not in SAFE:
         return None
-    if isinstance(run := values.get("run_id"), UUID):
-        return elsewhere.team_of(principal, run=run)
-    if isinstance(thread := values.get("key"), UUID) and match.route.startswith("threads/"):
-        return elsewhere.team_of(principal, thread=thread)
-    return None
+    return elsewhere.team_of(principal, values)
 
 
 def uncached(view: Callable[P, R]) -> Callable[P, R]:
