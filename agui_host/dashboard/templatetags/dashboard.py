@@ -72,6 +72,21 @@ def current(context: Context, section: str) -> str:
     return format_html(' aria-current="{}"', "page" if name == section else "true")
 
 
+BROWSERS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "Chrome": "Chrome",
+            "Safari": "Safari"}  # fmt: skip
+"""By the word in their names for themselves; the later ones also call themselves the earlier."""
+SYSTEMS = {"iPhone": "iPhone", "iPad": "iPad", "Android": "Android", "Windows": "Windows",
+           "Mac OS X": "macOS", "Linux": "Linux"}  # fmt: skip
+
+
+@register.filter
+def program(user_agent: str) -> str:
+    """``Chrome on Linux``; other programs as they call themselves."""
+    browser = next((name for word, name in BROWSERS.items() if f"{word}/" in user_agent), "")
+    system = next((name for word, name in SYSTEMS.items() if word in user_agent), "")
+    return f"{browser} on {system}" if browser and system else user_agent
+
+
 @register.filter
 def person(label: str) -> str:
     """The name in a label like ``user:alice``; other kinds keep theirs: ``key abcd1234``."""

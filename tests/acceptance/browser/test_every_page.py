@@ -21,6 +21,17 @@ def seed(host: Host) -> dict[str, Any]:
     return seeded(host)
 
 
+SHIFTS = """
+window.shifted = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+MOST_SHIFTED = 0.05
+DRAWN_LATE = ("/threads/", "/shared/")
+"""The turns of a thread take the place of their first words when their events have been read."""
+
+
 def faults(page: Page, axe: Axe, address: str, width: int) -> Iterator[tuple[str, str, Any]]:
     page.goto(address)
     real = page.evaluate("document.documentElement.scrollWidth")
@@ -28,6 +39,9 @@ def faults(page: Page, axe: Axe, address: str, width: int) -> Iterator[tuple[str
         yield address, "wider than its window", real
     for each in page.evaluate(OUT_OF_REACH, width):
         yield address, "out of reach", each
+    shifted = page.evaluate("window.shifted")
+    if shifted > MOST_SHIFTED and not address.startswith(DRAWN_LATE):
+        yield address, "moves while it loads", shifted
     for violation in axe.run(page).response["violations"]:
         if violation["impact"] in SERIOUS:
             yield address, violation["id"], [node["html"][:160] for node in violation["nodes"][:3]]
@@ -44,6 +58,7 @@ def test_every_page_is_accessible(
         )
         if cookie:
             context.add_cookies([{"name": "sessionid", "value": cookie, "url": host.url}])
+        context.add_init_script(SHIFTS)
         page = context.new_page()
         for address in addresses:
             found += faults(page, axe, address.format(**seed), width)
