@@ -71,8 +71,8 @@ class KeyForm(forms.Form):
     name = forms.CharField(label="Name", max_length=50)
     role = forms.ChoiceField(label="Role", initial=Role.MEMBER)
     scopes = forms.MultipleChoiceField(
-        label="May",
-        choices=Scope.choices,
+        label="Can",
+        choices=[(each.value, "SCIM" if each == Scope.SCIM else each.label) for each in Scope],
         initial=[Scope.READ, Scope.RUN],
         widget=forms.CheckboxSelectMultiple,
     )

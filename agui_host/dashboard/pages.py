@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
-from uuid import UUID
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
@@ -26,6 +25,7 @@ from runs.access.inspect import elsewhere
 SAFE = ("GET", "HEAD")
 SURE = "confirmed"
 """The field with which a form confirms that something is to be destroyed."""
+POSTS_FROM = "posts_from"
 P = ParamSpec("P")
 R = TypeVar("R", bound=HttpResponseBase)
 
@@ -102,9 +102,16 @@ def posted_from(form: str) -> Callable[[Callable[..., Any]], Callable[..., HttpR
             answer: HttpResponse = view(request, **kwargs)
             return answer
 
+        setattr(chosen, POSTS_FROM, form)
         return require_http_methods(["GET", "HEAD", "POST"])(chosen)
 
     return declared
+
+
+def posts_from(view: Callable[..., Any]) -> str | None:
+    """The page whose forms post to the view; None for a page."""
+    form: str | None = getattr(view, POSTS_FROM, None)  # decorators copy it outwards
+    return form
 
 
 def place_of(name: str, values: Mapping[str, object]) -> str:
@@ -143,16 +150,11 @@ def refused(request: HttpRequest, error: HostError, other: Team | None = None) -
 
 
 def _elsewhere(request: HttpRequest, values: Mapping[str, object]) -> Team | None:
-    """The visitor's other team that has the run or thread of this address, if it is one."""
+    """The visitor's other team that has the thing of this address, if it is one."""
     principal = getattr(request, KNOWN, None)
-    match = request.resolver_match
-    if principal is None or match is None or request.method not in SAFE:
+    if principal is None or request.method not in SAFE:
         return None
-    if isinstance(run := values.get("run_id"), UUID):
-        return elsewhere.team_of(principal, run=run)
-    if isinstance(thread := values.get("key"), UUID) and match.route.startswith("threads/"):
-        return elsewhere.team_of(principal, thread=thread)
-    return None
+    return elsewhere.team_of(principal, values)
 
 
 def uncached(view: Callable[P, R]) -> Callable[P, R]:

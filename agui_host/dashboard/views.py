@@ -19,6 +19,9 @@ from agui_host.teams.authentication import Principal
 from runs.access import access
 from runs.models import Status
 
+FIELDS = {"agent", "thread_id", "started_by", "since", "until", "error"}
+"""The filters whose controls are folded away until one of them is used."""
+
 
 @require_safe
 def with_slash(request: HttpRequest, **kwargs: object) -> HttpResponsePermanentRedirect:
@@ -41,6 +44,9 @@ def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
     page = listing.page(principal, matches)
     own = listing.filters_of(matches.query)
     agents = list(Agent.objects.for_team(principal.team).defer("settings", "description"))
+    startable = [agent for agent in agents if agent.enabled]
+    defaults = (agent.slug for agent in startable if agent.is_default)
+    starter = next(defaults, startable[0].slug if startable else "")
     context = {
         "principal": principal,
         "page": page,
@@ -58,7 +64,9 @@ def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
         "words_of_time": [value for value, _ in filters.TIMES_IN_WORDS],
         "others": listing.without_control(matches.query),
         "agents": agents,
-        "startable": [agent for agent in agents if agent.enabled],
+        "startable": startable,
+        "starter": starter if principal.can("run") else "",
+        "narrowed": bool(set(own) & FIELDS),
         "host": f"{request.scheme}://{request.get_host()}",
     }
     return render(request, "runs/list.html", context)

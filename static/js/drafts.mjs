@@ -56,10 +56,26 @@ function refuse(form, text) {
   alertIn(place, text);
 }
 
+let checked = null;
+
+/** Send a form that leads to another page, unless the session has ended: the sign-in page would replace its text. */
+async function leave(form, button) {
+  const answer = await fetch(location.pathname, { method: "HEAD" }).catch(() => null);
+  if (answer && isSignIn(answer.url)) return signedOut();
+  checked = form;
+  form.requestSubmit(button);
+  checked = null;
+}
+
 function submitted(event) {
   const form = event.target;
   const part = form.closest(PART);
-  if (event.defaultPrevented || form.method !== "post" || !part) return;
+  if (event.defaultPrevented || form.method !== "post" || form === checked) return;
+  if (!part && !holdsDraft(form)) return;
+  if (!part) {
+    event.preventDefault();
+    return leave(form, event.submitter);
+  }
   const others = [...document.querySelectorAll("form[method=post]")].filter((other) => other !== form);
   if (part.dataset.part !== "always" && !others.some(holdsDraft)) return;
   event.preventDefault();

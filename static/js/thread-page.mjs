@@ -2,6 +2,7 @@
 
 import { startClock } from "./clock.mjs";
 import { find, pauseWhenHidden, showConnection } from "./dom.mjs";
+import { mark } from "./found.mjs";
 import { source } from "./news.mjs";
 import { isSignIn, signedOut } from "./session.mjs";
 import { Turn } from "./turn.mjs";
@@ -67,5 +68,6 @@ document.body.addEventListener("htmx:afterSettle", adopt);
 document.body.addEventListener("htmx:oobAfterSwap", adopt);
 startClock();
 pauseWhenHidden();
+for (const part of document.querySelectorAll(".found, .conversation")) mark(part);
 adopt();
 if (find("composer") && !location.hash && !location.search) find("end").scrollIntoView({ block: "end" });

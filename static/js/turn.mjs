@@ -4,6 +4,7 @@ import { read } from "./api.mjs";
 import { Conversation } from "./conversation.mjs";
 import { find, h, paced, perFrame } from "./dom.mjs";
 import { Fold } from "./fold.mjs";
+import { mark } from "./found.mjs";
 import { retell } from "./source/retell.mjs";
 import { RunStream } from "./stream.mjs";
 
@@ -89,6 +90,7 @@ export class Turn {
     this.view.cite(this.fold.state, this.fold.stateVersion);
     for (const link of this.root.querySelectorAll("a.at[href^='#']")) link.href = this.data.page + link.hash;
     this.placeComments();
+    mark(this.root);
     if (atEnd) scrollTo({ top: document.documentElement.scrollHeight });
   }
 

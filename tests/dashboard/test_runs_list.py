@@ -61,6 +61,16 @@ class TestWhatIsShown:
         page = browse(cast.alice).get("/runs/").content.decode()
         assert "curl -N -X POST http://testserver/agui" in page
 
+    def test_the_form_starts_a_run_without_scripts(self, cast: Cast, browse: Browse) -> None:
+        other = Agent.objects.create(team=cast.team, slug="other", name="Other")
+        browser = browse(cast.alice)
+        page = browser.get("/runs/").content.decode()
+        [address] = re.findall(r'<form id="start"[^>]* action="([^"]+)"', page)
+        answer = browser.post(address, {"agent": "other", "message": "Without scripts"})
+        assert answer.status_code == 302
+        run = Run.objects.get(team=cast.team, agent=other)
+        assert run.asked == "Without scripts"
+
     def test_viewers_cannot_start(self, cast: Cast, browse: Browse) -> None:
         assert 'id="start"' in browse(cast.bob).get("/runs/").content.decode()
         assert 'id="start"' not in browse(cast.vera).get("/runs/").content.decode()

@@ -108,11 +108,18 @@ def test_the_removal_asks_about_keys(cast: Cast, browse: Browse) -> None:
 
 
 def test_owners_see_and_end_what_is_shared(cast: Cast, browse: Browse) -> None:
-    run = start(cast.bob, threadId="his-own")
+    words = [{"role": "user", "content": "Only Bob reads this."}]
+    run = start(cast.bob, threadId="his-own", messages=words)
     Thread.objects.update(visibility=Visibility.PRIVATE)
     grant, _ = sharing.share(cast.bob.principal, run, sharing.To("vera"), sharing.Terms())
     for actor, sees in ((cast.alice, True), (cast.bob, True), (cast.vera, False)):
         assert ("vera</bdi></td>" in browse(actor).get("/team/shared/").content.decode()) is sees
+    for actor, face in ((cast.alice, "A private run"), (cast.bob, words[0]["content"])):
+        text = browse(actor).get("/team/shared/").content.decode()
+        assert [each in text for each in ("A private run", words[0]["content"])] == [
+            each == face for each in ("A private run", words[0]["content"])
+        ]
+        assert str(run.run_id) not in text
     revoke = f"/team/shared/{grant.pk}/revoke"
     page = browse(cast.alice).post(revoke)
     assert (page.status_code, Grant.objects.get().is_live()) == (200, True)

@@ -50,11 +50,11 @@ def detail(request: HttpRequest, principal: Principal, slug: str) -> HttpRespons
 @starts
 @action("agent")
 def try_it(request: HttpRequest, principal: Principal, slug: str) -> HttpResponse:
-    """Start a run with a message, and show it."""
-    agent = team_agents.find(principal, slug)
+    """Start a run with a message, and show it; the list's form chooses another ``agent``."""
+    agent = team_agents.find(principal, request.POST.get("agent", slug))
     text = request.POST.get("message", "")
     try:
-        run = start_run(principal, _request(slug, text), key=None).run
+        run = start_run(principal, _request(agent.slug, text), key=None).run
     except (NotFound, Forbidden):
         raise
     except HostError as error:

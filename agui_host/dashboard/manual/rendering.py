@@ -1,6 +1,7 @@
 """Markdown of the documentation as HTML: its own text only, so no HTML of a page passes through."""
 
 import re
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from agui_host.dashboard.manual.files import address, resolved
+from agui_host.dashboard.manual.files import address, resolved, served
 
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -63,5 +64,10 @@ def _lead(token: Token, page: str, root: str) -> None:
     target = resolved(page, link)
     if target is None:
         del token.attrs[name]
-    else:
-        token.attrSet(name, f"{root}{target}")
+        return
+    token.attrSet(name, f"{root}{target}")
+    if target.endswith(".png"):
+        width, height = struct.unpack(">II", served()[target].read_bytes()[16:24])
+        # With them, the text below keeps its place while the picture loads.
+        token.attrSet("width", str(width))
+        token.attrSet("height", str(height))

@@ -88,6 +88,11 @@ class Row:
         return float(self.budget.max * manage.WARN_AT)
 
     @property
+    def nearly(self) -> float:
+        """A little less than ``max``: a meter that is full has passed it, and becomes red."""
+        return self.max * 0.999
+
+    @property
     def is_cost(self) -> bool:
         return self.budget.unit == Unit.COST.value
 

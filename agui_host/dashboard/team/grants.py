@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 
 from agui_host.dashboard.pages import Question, action, page
 from agui_host.teams.authentication import Principal
-from runs.access import sharing
+from runs.access import access, sharing
 from runs.models.grant import live
 
 MOST = 200
@@ -16,8 +16,14 @@ MOST = 200
 @page
 def grants(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The grants that give access now, newest first."""
-    rows = sharing.managed(principal).filter(live())[:MOST] if principal.can("share") else []
-    context = {"grants": rows, "everything": principal.can("manage_grants"), "most": MOST}
+    rows = list(sharing.managed(principal).filter(live())[:MOST]) if principal.can("share") else []
+    runs = access.visible(principal).filter(pk__in=[row.run_id for row in rows])
+    threads = access.visible_threads(principal).filter(pk__in=[row.thread_id for row in rows])
+    seen = {*runs.values_list("pk", flat=True), *threads.values_list("pk", flat=True)}
+    context = {
+        "grants": [(row, (row.run_id or row.thread_id) in seen) for row in rows],
+        "everything": principal.can("manage_grants"),
+    }
     return render(request, "team/shared.html", context)
 
 

@@ -1,6 +1,8 @@
 """Questions of templates about a run and the page's visitor."""
 
 from django import template
+from django.template import Context
+from django.utils.html import format_html
 
 from agui_host.dashboard import listing
 from agui_host.dashboard.runs_list import columns
@@ -45,6 +47,44 @@ def status_word(run: Run) -> str:
 def thousands(number: int) -> str:
     """``12,345``."""
     return f"{number:,}"
+
+
+SECTIONS = {
+    "runs": ("run", "runs", "thread"),
+    "agents": ("agent", "agents"),
+    "issues": ("issue", "issues", "tool"),
+    "inbox": ("inbox", "mentions"),
+    "usage": ("usage", "budgets", "alert", "alerts", "data", "trial"),
+    "team": ("team",),
+    "operator": ("operator",),
+    "manual": ("manual",),
+}
+"""The pages of each link at the top, by the first word of their names."""
+
+
+@register.simple_tag(takes_context=True)
+def current(context: Context, section: str) -> str:
+    """The ``aria-current`` of a link at the top: ``page``, or ``true`` on the pages below it."""
+    match = getattr(context.get("request"), "resolver_match", None)
+    name = (match.url_name or "") if match else ""
+    if name.partition("-")[0] not in SECTIONS[section]:
+        return ""
+    return format_html(' aria-current="{}"', "page" if name == section else "true")
+
+
+BROWSERS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "Chrome": "Chrome",
+            "Safari": "Safari"}  # fmt: skip
+"""By the word in their names for themselves; the later ones also call themselves the earlier."""
+SYSTEMS = {"iPhone": "iPhone", "iPad": "iPad", "Android": "Android", "Windows": "Windows",
+           "Mac OS X": "macOS", "Linux": "Linux"}  # fmt: skip
+
+
+@register.filter
+def program(user_agent: str) -> str:
+    """``Chrome on Linux``; other programs as they call themselves."""
+    browser = next((name for word, name in BROWSERS.items() if f"{word}/" in user_agent), "")
+    system = next((name for word, name in SYSTEMS.items() if word in user_agent), "")
+    return f"{browser} on {system}" if browser and system else user_agent
 
 
 @register.filter

@@ -126,12 +126,11 @@ def _concerns(principal: Principal, notice: Notice) -> bool:
 
 def _of_budget(data: dict[str, Any]) -> str:
     share = int(100 * data["used"] / data["max"])
-    unit = "tokens" if data["unit"] == "tokens" else "dollars"
     amount = f"{data['max']:,.2f}".removesuffix(".00")
-    period = f" for this {data['period']}" if data["period"] else ""
+    amount = f"{amount} tokens" if data["unit"] == "tokens" else f"${amount}"
+    period = {"": "", "day": " for today"}.get(data["period"], f" for this {data['period']}")
     return (
-        f"{share} % of the budget of {amount} {unit}{period} is used"
-        f" ({data['scope']} {data['of'][:80]})"
+        f"{share} % of the budget of {amount}{period} is used ({data['scope']} {data['of'][:80]})"
     )
 
 

@@ -9,7 +9,7 @@ from agui_host.protocol.errors import HostError
 from agui_host.runtimes.demo import NAME, ensure_demo
 from agui_host.teams.models import Team
 from runs.lifecycle import interrupts
-from runs.seed import nasty, said
+from runs.seed import nasty, said, watched
 from runs.seed.play import perform
 
 
@@ -19,7 +19,7 @@ class Command(BaseCommand):
     help = (
         "Store runs to look at the pages with: failures of yesterday and last month, questions, "
         "20,000 events, 60 tool calls, nested subagents, 200 keys of state, right-to-left text, "
-        "comments with mentions, thumbs, shares. "
+        "comments with mentions, thumbs, shares, budgets, alerts, a data set. "
         "Their agents are made disabled."
     )
 
@@ -45,4 +45,5 @@ class Command(BaseCommand):
                 raise CommandError(f"{play.thread}: {error.message}") from None
             self.stdout.write(f"{run.pk}  {play.agent}  {play.thread[:40]}")
         said.say(team, runs[::2])
+        watched.watch(team, runs)
         interrupts.expire()

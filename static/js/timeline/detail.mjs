@@ -3,6 +3,7 @@
 import { span } from "../clock.mjs";
 import { h } from "../dom.mjs";
 import { selfTime } from "./insight.mjs";
+import { nameOf } from "./tree.mjs";
 
 export class RowDetail {
   constructor(root, scale, onSelect) {
@@ -18,7 +19,7 @@ export class RowDetail {
     this.text = text + node.row.n;
     const { row } = node;
     const parts = [
-      h("p", {}, h("span", { class: "kind" }, row.kind), " ", h("strong", {}, h("bdi", {}, row.name || row.id)), " ", h("span", { class: "chip", "data-status": row.status }, row.status)),
+      h("p", {}, h("span", { class: "kind" }, row.kind), " ", h("strong", {}, h("bdi", {}, nameOf(row))), " ", h("span", { class: "chip", "data-status": row.status }, row.status)),
       h("p", { class: "hint" }, text),
       row.gist ? h("p", { class: "gist", dir: "auto" }, row.gist) : "",
       h("p", { class: "ways" }, ...this.ways(row)),

@@ -3,6 +3,7 @@
 import { span } from "../clock.mjs";
 import { h } from "../dom.mjs";
 import { VirtualRows } from "../virtual-rows.mjs";
+import { nameOf } from "./tree.mjs";
 
 const DEEPEST = 6;
 /** A row's words in place of its duration. */
@@ -57,7 +58,7 @@ export class LaneGrid {
     },
     h("span", { role: "gridcell", class: "what" },
       folds ? h("span", { class: "fold", "aria-hidden": "true" }, folded ? "▸" : "▾") : null,
-      h("span", { class: "kind" }, row.kind), " ", h("bdi", {}, row.name || row.id), " ", h("span", { class: "gist", dir: "auto" }, row.gist)),
+      h("span", { class: "kind" }, row.kind), " ", h("bdi", {}, nameOf(row)), " ", h("span", { class: "gist", dir: "auto" }, row.gist)),
     h("span", { role: "gridcell", class: "took" }),
     h("span", { role: "gridcell", class: "track" }, bar));
     this.stretch(element, row);

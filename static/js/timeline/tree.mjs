@@ -4,6 +4,9 @@ const MATCHES = { tool: "toolCallId", message: "messageId", reasoning: "messageI
 /** Kinds around everything: an event is in one of their rows only if it begins or ends it. */
 const WHOLE = new Set(["queue", "attempt"]);
 
+/** The name of a row for people; the first attempt has none, and its id is the run's. */
+export const nameOf = (row) => (row.kind === "attempt" ? (row.name || "1").replace("attempt ", "") : row.name || row.id);
+
 /** The rows that belong to no subagent, as `{row, level, parent, children}`. */
 export function nest(rows) {
   const lanes = new Map();

@@ -26,6 +26,10 @@ NOTE = {
     "required": ["approved"],
     "properties": {"approved": {"type": "boolean"}, "note": {"type": "string", "title": "Note"}},
 }
+MARKED = """(part) => [...CSS.highlights.get("found") ?? []].some(
+  (range) => document.querySelector(part).contains(range.startContainer) &&
+    range.startContainer.data.slice(range.startOffset, range.endOffset) === "twice")"""
+"""Whether a word that was searched for is marked in the text of a turn."""
 
 
 def test_on_call(open_page: Open, host: Host) -> None:
@@ -59,6 +63,7 @@ def test_on_call(open_page: Open, host: Host) -> None:
         hands.button("Find")
         hands.click(page.locator(".found ol a"))
         expect(page.locator(f"#turn-{twice}")).to_be_in_viewport()
+    page.wait_for_function(MARKED, arg=f"#turn-{twice} .conversation")
     page.goto("/runs/?status=running")
     with hands.within(2):  # stop a runaway run from the list
         hands.click(page.locator(f"#pick-{stuck['id']}"))

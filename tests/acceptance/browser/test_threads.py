@@ -144,6 +144,23 @@ def test_a_draft_survives_the_end_of_the_session(open_page: Open, host: Host) ->
     expect(turns(page).last).to_contain_text(DRAFT)
 
 
+def test_a_form_that_leads_away_keeps_its_text_after_the_session(open_page: Open) -> None:
+    """Pages whose forms reload them ask for the sign-in over the page, not in its place."""
+    page = open_page("/datasets/")
+    cookies = page.context.cookies()
+    field = page.get_by_label("Name")
+    field.fill(name := f"{DRAFT} {uuid4()}")
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("button", name="Create data set").click()
+    dialog = page.get_by_role("dialog", name="Your session has ended")
+    expect(dialog).to_be_visible()
+    page.context.add_cookies(cookies)
+    dialog.get_by_role("button", name="I have signed in").click()
+    expect(field).to_have_value(name)
+    page.get_by_role("button", name="Create data set").click()
+    expect(page.get_by_role("heading", name=name)).to_be_visible()
+
+
 @pytest.mark.parametrize("place", ["/runs/", "/inbox/", "thread", "run"])
 def test_a_page_without_news_says_so_within_twenty_seconds(
     open_page: Open, host: Host, place: str

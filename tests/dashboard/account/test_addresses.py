@@ -8,7 +8,9 @@ from django.test import Client
 from django.urls import URLPattern
 from django.urls.converters import IntConverter, UUIDConverter
 
+from agui_host.dashboard.pages import posts_from
 from agui_host.dashboard.urls import urlpatterns
+from tests.acceptance.browser.every_page import NO_PAGES, PAGES
 from tests.cast import Cast, cast
 
 __all__ = ["cast"]
@@ -52,3 +54,12 @@ def test_a_form_of_one_thing_leads_to_the_page_of_that_thing(cast: Cast) -> None
         ("/logout/", "/"),
     ):
         assert browser.get(address)["Location"] == page
+
+
+def test_every_page_is_looked_at_in_a_browser() -> None:
+    """A new page needs a line in ``every_page.py``, which axe and the widths go through."""
+    routes = {str(each.pattern) for each in urlpatterns if posts_from(each.callback) is None}
+    others = {route for several in NO_PAGES.values() for route in several}
+    assert routes - others - set(PAGES) == set(), "pages without an address in every_page.py"
+    assert (set(PAGES) | others) - routes == set(), "no such routes"
+    assert set(PAGES) & others == set()

@@ -107,7 +107,7 @@ def test_before_and_after_a_new_version(busy: Cast, browse: Browse) -> None:
     assert "<strong>0 % → 100 %</strong>" in text
     assert "<strong>$1.00 → $1.00</strong>" in text
     assert re.findall(r"<code>(\w{12})</code></a>(?: <span[^>]*>(\w+))?", text) == [
-        (echo.version, "present"),
+        (echo.version, "current"),
         (old, ""),
     ]
 

@@ -33,9 +33,7 @@ def test_an_owner_makes_changes_and_deletes_one(cast: Cast, browse: Browse) -> N
     assert "$42.00 of $50.00, 84 %" in text
     assert "nearly spent" in text
     assert 'href="/runs/?agent=echo&amp;since=' in text
-    assert (
-        "84 % of the budget of 50 dollars for this month is used" in owner.get("/").content.decode()
-    )
+    assert "84 % of the budget of $50 for this month is used" in owner.get("/").content.decode()
     assert "84 % of the budget" in owner.get("/inbox/").content.decode()
     change = {"amount": "100", "at_limit": "end"}
     assert owner.post(f"/budgets/{row.pk}/change", change).status_code == 302

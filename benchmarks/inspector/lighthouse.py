@@ -1,0 +1,99 @@
+"""Lighthouse's scores of six pages, on a host with the runs of ``seed_demo --nasty``.
+
+``LIGHTHOUSE`` is the command; ``npm install lighthouse`` in any folder brings it. The promise: at
+least 95 for performance, accessibility and best practices; measure on a quiet machine.
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+
+from benchmarks.report import keep
+from tests.acceptance.host import Host, free_port
+from tests.conftest import own_data_dir
+from tests.needs import need
+
+LIGHTHOUSE = os.environ.get("LIGHTHOUSE", "lighthouse")
+CATEGORIES = ("performance", "accessibility", "best-practices")
+LEAST = 95
+
+
+def addresses(host: Host) -> dict[str, str]:
+    """The six pages; the run and its thread show a text in Markdown."""
+    with host.client() as client:
+        rows = client.get("/api/v1/runs", params={"limit": 100}).json()["results"]
+        run = next(row for row in rows if row["thread_id"].startswith("markdown"))
+        found = client.get("/api/v1/threads", params={"thread_id": run["thread_id"]}).json()
+    thread = found["results"][0]["id"]
+    return {
+        "overview": "/", "list": "/runs/", "run": f"/runs/{run['id']}/",
+        "thread": f"/threads/{thread}/", "inbox": "/inbox/",
+    }  # fmt: skip
+
+
+def scores(url: str, port: int, folder: Path) -> dict[str, Any]:
+    """The scores of a page in the browser at that port, and the audits that cost points."""
+    report = folder / "report.json"
+    subprocess.run(
+        [LIGHTHOUSE, url, "--quiet", "--output=json", f"--output-path={report}",
+         f"--port={port}", "--preset=desktop", "--disable-storage-reset",
+         f"--only-categories={','.join(CATEGORIES)}"],
+        check=True, capture_output=True, timeout=300,
+    )  # fmt: skip
+    told = json.loads(report.read_text())
+    weighed = [ref for each in told["categories"].values() for ref in each["auditRefs"]]
+    audits = {ref["id"]: told["audits"][ref["id"]]["score"] for ref in weighed if ref["weight"]}
+    return {
+        **{name: round(100 * (told["categories"][name]["score"] or 0)) for name in CATEGORIES},
+        "costs": sorted(name for name, score in audits.items() if score is not None and score < 1),
+    }
+
+
+def measure(host: Host, folder: Path) -> dict[str, dict[str, Any]]:
+    """The sign-in page first, then the others as the demo user."""
+    port = free_port()
+    arguments = ["--no-sandbox", "--disable-gpu", f"--remote-debugging-port={port}"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch_persistent_context(
+            str(folder / "profile"), executable_path=str(need("chromium")), args=arguments
+        )
+        told = {"sign-in": scores(f"{host.url}/login/", port, folder)}
+        page = browser.new_page()
+        page.goto(f"{host.url}/login/")
+        page.get_by_label("Username").fill(host.login)
+        page.get_by_label("Password").fill(host.password)
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(f"{host.url}/")
+        page.goto("about:blank")
+        for name, path in addresses(host).items():
+            told[name] = scores(host.url + path, port, folder)
+        browser.close()
+    return told
+
+
+def main() -> None:
+    with own_data_dir() as data, tempfile.TemporaryDirectory() as folder:
+        host = Host(data)
+        try:
+            host.start()
+            host.manage("seed_demo", "--nasty")
+            told = measure(host, Path(folder))
+        finally:
+            host.stop()
+    lines = []
+    for name, row in told.items():
+        kept = min(row[category] for category in CATEGORIES) >= LEAST
+        figures = "  ".join(f"{category} {row[category]:3}" for category in CATEGORIES)
+        lines.append(
+            f"{name:9} {figures}  {'kept' if kept else 'MISSED'}  {' '.join(row['costs'])}"
+        )
+    keep("lighthouse", lines, [{"page": name, **row} for name, row in told.items()])
+
+
+if __name__ == "__main__":
+    main()
