@@ -62,7 +62,7 @@ help:
 	@echo "make audit        known holes in the pinned requirements (needs a package index)"
 	@echo "make lock         resolve the pinned requirements again (needs uv)"
 	@echo "make vendor       other people's JavaScript copied into static/vendor, as its lock file pins it"
-	@echo "make counts       files, lines, docstrings and duplicates by room"
+	@echo "make counts       files, lines, docstrings and duplicates by room (ARGS=\"BEFORE .\": two checkouts)"
 	@echo "make manifest     deploy/kubernetes, made of the Helm chart again"
 	@echo "make picture      the picture of imports in docs/architecture.md, drawn again"
 	@echo "make screenshots  every page with nasty data, on a phone and a desk, light and dark"
@@ -170,7 +170,7 @@ release: .venv/release.stamp
 	cd dist && sha256sum * > SHA256SUMS
 
 counts: .venv/dev.stamp
-	$(BIN)/python -m tests.counts
+	$(BIN)/python -m tests.counts $(ARGS)
 
 client:
 	npm --prefix $(CLIENT) ci --no-audit --no-fund --loglevel=error
