@@ -40,7 +40,7 @@ export PIP_ROOT_USER_ACTION := ignore
 test test-quick test-postgres-15: export PYTHONDONTWRITEBYTECODE :=
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run client test test-quick test-postgres-15 soak histories judges format check site release bench bench-quick bench-peers bench-durable audit lock counts vendor manifest picture screenshot screenshots times
+.PHONY: help run client test test-quick test-postgres-15 soak histories judges defects format check site release bench bench-quick bench-peers bench-durable audit lock counts vendor manifest picture screenshot screenshots times
 
 help:
 	@echo "make run          start everything on http://127.0.0.1:8000 (PORT=…, ARGS=--reload)"
@@ -52,6 +52,7 @@ help:
 	@echo "make soak         the long ones"
 	@echo "make histories    what clients receive while a host is hurt for 10 minutes (HISTORIES_SECONDS=)"
 	@echo "make judges       every foreign client and verifier, and a line for each"
+	@echo "make defects      a hundred defects planted one by one: which tests catch each (ARGS=journal)"
 	@echo "make format       the code's layout, as make check wants it"
 	@echo "make check        ruff, mypy, import contracts, migrations, file sizes"
 	@echo "make bench        the benchmarks, one script per promise"
@@ -64,7 +65,7 @@ help:
 	@echo "make audit        known holes in the pinned requirements (needs a package index)"
 	@echo "make lock         resolve the pinned requirements again (needs uv)"
 	@echo "make vendor       other people's JavaScript copied into static/vendor, as its lock file pins it"
-	@echo "make counts       files, lines, docstrings and duplicates by room"
+	@echo "make counts       files, lines, docstrings and duplicates by room (ARGS=\"BEFORE .\": two checkouts)"
 	@echo "make manifest     deploy/kubernetes, made of the Helm chart again"
 	@echo "make picture      the picture of imports in docs/architecture.md, drawn again"
 	@echo "make screenshots  every page with nasty data, on a phone and a desk, light and dark"
@@ -99,6 +100,9 @@ histories: .venv/dev.stamp
 
 judges: .venv/dev.stamp node
 	$(BIN)/python -m tests.conformance.judges $(ARGS)
+
+defects: .venv/dev.stamp
+	$(BIN)/python -m tests.suite.defects $(ARGS)
 
 format: .venv/dev.stamp
 	$(BIN)/ruff check --fix-only .
@@ -169,7 +173,7 @@ release: .venv/release.stamp
 	cd dist && sha256sum * > SHA256SUMS
 
 counts: .venv/dev.stamp
-	$(BIN)/python -m tests.counts
+	$(BIN)/python -m tests.counts $(ARGS)
 
 client:
 	npm --prefix $(CLIENT) ci --no-audit --no-fund --loglevel=error

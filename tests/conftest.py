@@ -31,7 +31,7 @@ PLUMBING = (
     "agui_host/backends/postgres/lanes.py",
     "tests/conftest.py",
 )
-NEED_NO_ENGINES = ("tests/house/", "tests/prose/")
+NEED_NO_ENGINES = ("tests/house/", "tests/prose/", "tests/protocol/", "tests/counts/")
 SLOW = (
     "tests/acceptance/", "tests/agui_client/", "tests/api/", "tests/clients/", "tests/conformance/",
     "tests/tenancy/", "tests/bounds/", "tests/house/",  # `make check` runs it

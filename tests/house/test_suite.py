@@ -13,6 +13,7 @@ import yaml
 
 from tests import turns
 from tests.house import repository
+from tests.suite.defects import catalogue
 
 MAY_SKIP = {"tests/needs.py", "tests/house/test_needs.py"}
 SKIPS = {"skip", "skipif", "skipTest", "skipUnless", "importorskip"}
@@ -237,3 +238,22 @@ def test_no_folder_hides_a_module_of_its_name() -> None:
     assert hidden(repository.files()) == []
     planted = [Path("tests/a.py"), Path("tests/a/__init__.py"), Path("tests/b.py")]
     assert hidden(planted) == ["tests/a.py"]
+
+
+def test_each_planted_defect_can_still_be_planted() -> None:
+    """Its text stands in its file exactly once, and the tests that have to catch it exist."""
+    defects = catalogue.defects()
+    assert [fault for each in defects for fault in catalogue.faults(each, repository.ROOT)] == []
+    assert len(defects) >= 100
+    assert len({(each.group, each.name) for each in defects}) == len(defects)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"old": "no such line\n"}, {"old": "\n"}, {"tests": ["tests/house/test_suite.py::test_none"]},
+     {"tests": ["tests/house/test_nothing.py"]}, {"tests": []}],
+)  # fmt: skip
+def test_a_defect_that_fits_no_more_is_found(change: dict[str, object]) -> None:
+    defect = catalogue.defects()[0]
+    assert not list(catalogue.faults(defect, repository.ROOT))
+    assert len(list(catalogue.faults(defect._replace(**change), repository.ROOT))) == 1

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from agui_host.backends.postgres.bridge import db
 from events.writer import JournalWriter
@@ -64,7 +66,22 @@ async def test_one_post(cast: Cast, bell: None) -> None:
         async with Exchange("POST", "/agui", cast.alice.headers, json={"messages": []}) as stream:
             walk.pause()
             assert stream.status == 200
-    check(walk, 400)
+    check(walk, 350)
+
+
+async def test_one_more_post(cast: Cast, bell: None, settings: Settings) -> None:
+    """The same once the process has connections, seats and the caller's key."""
+    settings.AGUI_KEY_CACHE_SECONDS = 5
+    post = partial(Exchange, "POST", "/agui", cast.alice.headers, json={"messages": []})
+    with Walk("one more POST /agui").recorded() as walk:
+        walk.pause()
+        async with post() as stream:
+            assert stream.status == 200
+        walk.go_on()
+        async with post() as stream:
+            walk.pause()
+            assert stream.status == 200
+    check(walk, 290)
 
 
 async def test_one_event(

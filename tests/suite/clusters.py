@@ -31,12 +31,14 @@ SHAPES = (
 )  # fmt: skip
 """Our files that decide what is in a migrated database."""
 LIMIT = 8
+VERSION = "TESTS_CLUSTER"
+"""An environment variable: the version to start from; migrating makes it current, none is kept."""
 
 
 @functools.cache
 def of_tests() -> "Cluster":
     """The cluster with the migrated test database."""
-    return Cluster("tests", version(migrations()))
+    return Cluster("tests", os.environ.get(VERSION) or version(migrations()))
 
 
 @functools.cache
@@ -50,7 +52,7 @@ class Cluster:
     """One kind of cluster, in the version that this checkout makes."""
 
     def __init__(self, kind: str, version: str, *, with_key: bool = False) -> None:
-        self.name = f"{kind}-{version}"
+        self.version, self.name = version, f"{kind}-{version}"
         self.parts = ("postgres", "secret_key") if with_key else ("postgres",)
 
     def exists(self) -> bool:
@@ -68,6 +70,8 @@ class Cluster:
 
     def keep(self, data: Path) -> bool:
         """Keep this data directory's cluster, whose server has stopped; False if impossible."""
+        if VERSION in os.environ:
+            return False
         if (data / "postgres").is_symlink():
             return False  # PostgreSQL could not reach the folder, and has its data elsewhere
         with _locked(fcntl.LOCK_EX) as folder:

@@ -137,6 +137,16 @@ def test_of_a_conversation_the_own_messages_remain() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "role", ["user", "assistant", "system", "developer", "tool", "reasoning", "activity"]
+)
+def test_of_an_earlier_run_no_message_remains_whatever_its_role(role: str) -> None:
+    whole = conversation("old", "own", own=["own"])
+    whole["messages"][0] |= {"role": role, "toolCallId": "call"}
+    shown = seen_by_reader(started(None), whole)[-1]["messages"]
+    assert [message["id"] for message in shown] == ["own"]
+
+
 def test_an_unmarked_log_shows_less() -> None:
     """A log from before the marks: its first snapshot counts as older, and unknown messages."""
     log = [started(None, "u"), snapshot(OLD), snapshot({**OLD, "mine": 1}), conversation("x", "u")]

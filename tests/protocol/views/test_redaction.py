@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.views.redaction import MASK, MOST_PATHS, BadPath, Redaction, plain
+from agui_host.protocol.views.redaction import (
+    MASK,
+    MOST_PATHS,
+    BadPath,
+    Redaction,
+    plain,
+    touches,
+)
 
 SECRET = Redaction(["password", "customer.email"])
 
@@ -90,3 +97,24 @@ def test_a_patch_keeps_the_members_that_its_operations_have() -> None:
     ]
     legal = [{"op": "test", "path": "/a", "value": 1}]
     assert plain(legal) is legal
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "hidden"),
+    [
+        ("/password", "x", True),
+        ("/password/inside/it", "x", True),
+        ("/customer/email/0", "x", True),
+        ("/customer", {"email": "x"}, True),
+        ("/customer/name", "x", False),
+        ("/email", "x", False),
+    ],
+)
+def test_a_patch_touches_what_is_hidden_and_what_is_inside_it(
+    path: str, value: Any, hidden: bool
+) -> None:
+    patch = [{"op": "add", "path": path, "value": value}]
+    assert touches(SECRET, patch, ("state",)) is hidden
+    assert touches(SECRET, [{"op": "remove", "path": path}], ("state",)) is (
+        hidden and path != "/customer"
+    )

@@ -189,6 +189,18 @@ class TestGrants:
         Grant.objects.update(revoked_at=timezone.now(), revoked_by="user:alice")
         assert not access.still_readable(visitor, run.pk)
 
+    def test_a_link_that_comes_to_need_a_sign_in_ends_for_those_without(self, cast: Cast) -> None:
+        run = start(cast.alice)
+        _, token = sharing.share(cast.alice.principal, run, To(), Terms())
+        anonymous = sharing.open_link(token, None).principal
+        bob = sharing.open_link(token, cast.bob.user).principal
+        Grant.objects.update(sign_in=True)
+        assert not access.still_readable(anonymous, run.pk)
+        assert access.still_readable(bob, run.pk)
+        cast.bob.user.is_active = False
+        cast.bob.user.save()
+        assert not access.still_readable(bob, run.pk)
+
 
 class TestNarrowCredentials:
     def test_a_ticket_opens_the_run_that_it_is_bound_to(self, cast: Cast) -> None:

@@ -41,6 +41,16 @@ def test_who_sees_a_run_alone(cast: Cast) -> None:
 
 
 @pytest.mark.django_db
+def test_a_link_to_a_run_of_a_thread_that_the_team_sees_shows_it_alone(cast: Cast) -> None:
+    """The thread is open to the team, of which a link's visitor is no member."""
+    run = [Told(start(cast.alice, threadId="t")).say(STATE).end() for _ in range(2)][1]
+    token = sharing.share(cast.alice.principal, run, To(), Terms())[1]
+    for user in (None, cast.bob.user):
+        visitor = sharing.open_link(token, user).principal
+        assert sight.of(visitor, run) == sight.Sight(run.pk, begins=False)
+
+
+@pytest.mark.django_db
 def test_a_view_behind_a_cursor_knows_what_came_before(cast: Cast) -> None:
     run = Told(start(cast.alice, threadId="t", state={"old": "SECRET"})).say(
         {**STATE, "snapshot": {"old": "SECRET"}}

@@ -260,6 +260,20 @@ class TestBetweenTeams:
         for turn in range(0, 12, 2):
             assert len(set(order[turn : turn + 2])) == 2
 
+    def test_runs_that_are_admitted_together_take_turns_as_well(self, cast: Cast) -> None:
+        limit(cast.alice, concurrent_runs=1)
+        for _ in range(5):
+            start(cast.alice)
+        limit(cast.alice, concurrent_runs=5)
+        assert admission.sweep() == 4
+        for _ in range(4):
+            start(cast.charlie)
+        order = []
+        while run := fetch():
+            lifecycle.claim(run.pk)
+            order.append(run.team_id)
+        assert order[:6].count(cast.other_team.pk) == 3
+
     def test_idle_time_is_not_saved_up(self, cast: Cast) -> None:
         """Charlie did nothing for fifty of Alice's runs; he still gets every other one only."""
         for _ in range(50):

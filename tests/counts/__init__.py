@@ -5,7 +5,6 @@ name, and runs of lines that stand in two places. Migrations are generated and l
 """
 
 import ast
-import sys
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -137,7 +136,3 @@ def _row(room: str, root: Path, paths: list[Path], texts: dict[str, str]) -> str
     return (
         f"{room:14}{len(paths):7}{lines:8}{having:7} of {total:4}{share:4.0f}%{per_hundred:12.1f}"
     )
-
-
-if __name__ == "__main__":
-    print(report(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else repository.ROOT))

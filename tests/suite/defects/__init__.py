@@ -1,0 +1,1 @@
+"""A hundred planted defects that the tests have to catch: ``make defects``."""
