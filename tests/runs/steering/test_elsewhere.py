@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ READER = """
         if message["content"] == "stop":
             break
 """
+ENDLESS = 30
+"""Megabytes."""
 CLAUDE = """
     import json, sys
     def say(**line):
@@ -186,6 +189,23 @@ class TestRemoteAgents:
         assert {call.input["id"] for call in calls} == {"m0"}
         (row,) = await db(listed, run, cast.alice)
         assert bool(row["seen_seq"]) is is_read
+
+    async def test_an_endless_answer_to_a_message_is_not_read(
+        self, cast: Cast, writer: JournalWriter
+    ) -> None:
+        async def answers(remote: Remote, call: Call) -> None:
+            await call.raw(STREAM)
+            with suppress(ConnectionError):
+                while len(sent) < ENDLESS:
+                    await call.chunk(bytes(1024 * 1024))
+                    sent.append(call)
+            await remote.end()
+
+        sent: list[Call] = []
+        run, _, _ = await steered(Remote(answers), cast, writer, "faster", steering="say")
+        assert len(sent) < ENDLESS
+        (row,) = await db(listed, run, cast.alice)
+        assert row["seen_seq"]
 
     @pytest.mark.parametrize("path", ["http://127.0.0.1:9/say", "//elsewhere/say", "http://["])
     async def test_no_other_origin_gets_messages(
