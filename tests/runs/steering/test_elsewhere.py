@@ -262,6 +262,22 @@ class TestCommands:
         assert ("user", "faster") in texts
         assert (await db(listed, run, cast.alice))[0]["seen_seq"]
 
+    async def test_a_command_whose_last_deed_is_to_read(
+        self, cast: Cast, writer: JournalWriter
+    ) -> None:
+        """The worker looks at the pipe each half second by then."""
+        late = """
+            import sys, time
+            sys.stdin.readline()
+            print("begun", flush=True)
+            time.sleep(1.4)
+            sys.stdin.readline()
+        """
+        run, log = await self.steer(cast, writer, late, "faster", steering="json")
+        (row,) = await db(listed, run, cast.alice)
+        assert row["seen_seq"]
+        assert log[row["seen_seq"] - 1]["messageId"] == "m0"
+
     async def test_a_command_that_does_not_read_leaves_the_message_unread(
         self, cast: Cast, writer: JournalWriter
     ) -> None:
