@@ -179,11 +179,11 @@ def places_of(
     left, places = list(pending), {}
     for seq, record in enumerate(records, first):
         for name in _users_messages(record) if left else ():
-            for entry in left:
-                if name == entry[0] or name.startswith(f"{entry[0]}~"):
-                    places[entry[1]] = seq
-                    left.remove(entry)
-                    break
+            entries = [entry for entry in left if name == entry[0]]
+            entries += [entry for entry in left if name.startswith(f"{entry[0]}~")]
+            if entries:
+                places[entries[0][1]] = seq
+                left.remove(entries[0])
     return places
 
 

@@ -1,8 +1,11 @@
 """Messages that a run never read: the next run of their thread brings them."""
 
+import json
+
 import pytest
 
 from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.encoding import Record
 from agui_host.runtimes.context.run_context import RunContext
 from agui_host.teams.actors import actor
 from events.writer import JournalWriter
@@ -76,6 +79,16 @@ async def test_another_message_of_the_thread_has_its_id(cast: Cast, writer: Jour
         "Three.",
     ]
     assert len({message["id"] for message in echoed} | {"m1"}) == 4
+
+
+def test_an_id_that_looks_like_a_new_one() -> None:
+    """A remote agent sends its messages in any order, and ``a~b`` could be a new id of ``a``."""
+    pending = [("a", 1), ("a~b", 2)]
+    records = [
+        Record("TEXT_MESSAGE_START", json.dumps({"messageId": id, "role": "user"}).encode(), 0.0)
+        for id in ("a~b", "a~run")
+    ]
+    assert messages.places_of(pending, records, 7) == {2: 7, 1: 8}
 
 
 async def test_a_client_that_sends_it_itself(cast: Cast, writer: JournalWriter) -> None:
