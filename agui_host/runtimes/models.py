@@ -143,10 +143,12 @@ class Agent(TeamOwned):
     )
     recovery = models.CharField(
         max_length=8,
+        blank=True,
         choices=RecoveryMode.choices,
-        default=RecoveryMode.END,
-        db_default=RecoveryMode.END.value,
-        help_text="A run whose worker is lost or stopped ends, or another worker continues it.",
+        default="",
+        db_default="",
+        help_text="A run whose worker is lost or stopped ends, or another worker continues it. "
+        "Empty: as a remote agent declares; other agents' runs end.",
     )
     declared_recovery = models.CharField(
         max_length=8,
@@ -155,7 +157,7 @@ class Agent(TeamOwned):
         db_default="",
         editable=False,
         choices=RecoveryMode.choices,
-        help_text="A remote agent's declaration with its last run: end, and it is not asked again.",
+        help_text="A remote agent's declaration with its last run.",
     )
     recovery_attempts = models.PositiveSmallIntegerField(
         default=5,
@@ -238,7 +240,8 @@ class Agent(TeamOwned):
                 name="agent_on_bad_state_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(recovery__in=RecoveryMode.values), name="agent_recovery_known"
+                condition=models.Q(recovery__in=["", *RecoveryMode.values]),
+                name="agent_recovery_known",
             ),
             models.CheckConstraint(
                 condition=models.Q(on_code_change__in=OnCodeChange.values),
@@ -277,9 +280,14 @@ class Agent(TeamOwned):
 
     @property
     def continues(self) -> bool:
-        """Whether another worker continues its runs: by its row, unless it declares otherwise."""
-        may = self.recovery == RecoveryMode.CONTINUE and kinds.of(self.kind).continues
+        """Whether another worker continues its runs: a remote agent can refuse its team's wish."""
+        may = self.recovery_mode == RecoveryMode.CONTINUE and kinds.of(self.kind).continues
         return may and self.declared_recovery != RecoveryMode.END
+
+    @property
+    def recovery_mode(self) -> str:
+        """The team's choice, else the remote agent's declaration."""
+        return self.recovery or self.declared_recovery or RecoveryMode.END
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save; raises ValidationError for an agent that cannot run, also outside of forms."""

@@ -57,8 +57,14 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     middleware = serializers.SerializerMethodField()
     context_providers = serializers.SerializerMethodField()
     state_schema = serializers.SerializerMethodField()
+    recovery = serializers.ChoiceField(
+        RecoveryMode.choices,
+        source="recovery_mode",
+        read_only=True,
+        help_text="Until a team chooses, as a remote agent declares; else end.",
+    )
     declared_recovery = serializers.CharField(
-        read_only=True, help_text="end: a remote agent declared so with its last run; else empty."
+        read_only=True, help_text="A remote agent's declaration with its last run; else empty."
     )
 
     class Meta:

@@ -115,7 +115,8 @@ def prepare(run: Run, fold: Fold, carried: Iterable[Wire] = ()) -> Prepared:
     """Join a claimed run's input to its thread; a regenerate is stored at once.
 
     ``carried``: messages that were sent to earlier runs and that no agent has read. They come
-    before the input's own, unless the thread or the input has them already.
+    before the input's own, unless the thread or the input has them already. One whose id another
+    message has gets a new id, as an agent's would.
     """
     body = json.loads(run.input)
     stored = fold.messages
@@ -124,7 +125,7 @@ def prepare(run: Run, fold: Fold, carried: Iterable[Wire] = ()) -> Prepared:
     if merged.superseded:
         rewrite(run.thread_id, fold, merged.messages[: len(merged.messages) - len(merged.fresh)])
     if carried:
-        merged = _with_carried(merged, carried)
+        merged = _with_carried(merged, carried, run.run_id)
     state = body["state"] if body["state"] not in (None, {}) else fold.state
     visible = [message for message in merged.messages if message["role"] != "activity"]
     healed = healing.Healed(visible, {})
@@ -138,9 +139,17 @@ def prepare(run: Run, fold: Fold, carried: Iterable[Wire] = ()) -> Prepared:
     )
 
 
-def _with_carried(merged: Merged, carried: Iterable[Wire]) -> Merged:
-    names = {message["id"] for message in merged.messages}
-    unread = [message for message in carried if message["id"] not in names]
+def _with_carried(merged: Merged, carried: Iterable[Wire], run_id: str) -> Merged:
+    by_id = {message["id"]: message for message in merged.messages}
+    unread = []
+    for message in carried:
+        same = by_id.get(message["id"])
+        if same is not None and same.get("content") == message["content"]:
+            continue
+        while message["id"] in by_id:
+            message = {**message, "id": f"{message['id']}~{run_id}"}
+        unread.append(message)
+        by_id[message["id"]] = message
     stored = merged.messages[: len(merged.messages) - len(merged.fresh)]
     fresh = [*unread, *merged.fresh]
     return Merged([*stored, *fresh], fresh, merged.superseded)

@@ -46,7 +46,8 @@ select run.journal_id, run.team_id
   from runs_run run join runtimes_agent agent on agent.id = run.agent_id
  where {LATELY} and run.tries < %(most)s
    and run.parent_id is null and run.cancel_requested_at is null and run.purged_at is null
-   and agent.repeatable and agent.enabled and agent.recovery = 'end'
+   and agent.repeatable and agent.enabled
+   and coalesce(nullif(agent.recovery, ''), agent.declared_recovery) <> 'continue'
    and not exists (
        select from runs_run newer
         where newer.thread_id = run.thread_id and newer.journal_id > run.journal_id)

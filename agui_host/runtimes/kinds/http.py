@@ -235,7 +235,16 @@ class HttpRuntime:
         """POST a message to the agent, at an address of its own origin. Raises httpx's errors."""
         seconds = self._timeouts.connect_seconds
         headers = self._headers | HEADERS | {"accept": "application/json"}
-        response = await _client().post(address, content=content, headers=headers, timeout=seconds)
+        request = _client().build_request(
+            "POST", address, content=content, headers=headers, timeout=seconds
+        )
+        try:
+            async with asyncio.timeout(2 * seconds):
+                response = await _client().send(request, stream=True)
+        except TimeoutError:
+            raise httpx.ReadTimeout("no answer in time", request=request) from None
+        # Only the status counts: a body could be endless.
+        await Stream(response, self._timeouts).leave(whole=True)
         return response.status_code
 
 
@@ -265,16 +274,18 @@ class Stream:
 
     async def leave(self, *, whole: bool) -> None:
         """Close. After the terminal event the body is about to end, so the connection is kept."""
-        if whole:
-            with suppress(TimeoutError, httpx.HTTPError, httpx.StreamError):
-                async with asyncio.timeout(DRAIN_SECONDS):
-                    left = DRAIN_BYTES
-                    async for chunk in self._chunks:
-                        if (left := left - len(chunk)) < 0:
-                            break
-        with suppress(httpx.HTTPError):
-            await self._response.aclose()
-        await self._chunks.aclose()
+        try:
+            if whole:
+                with suppress(TimeoutError, httpx.HTTPError, httpx.StreamError):
+                    async with asyncio.timeout(DRAIN_SECONDS):
+                        left = DRAIN_BYTES
+                        async for chunk in self._chunks:
+                            if (left := left - len(chunk)) < 0:
+                                break
+        finally:
+            with suppress(httpx.HTTPError):
+                await self._response.aclose()
+            await self._chunks.aclose()
 
 
 async def close() -> None:

@@ -15,6 +15,8 @@ from agui_host.runtimes.context.inbox import InboxMessage
 from agui_host.runtimes.context.run_context import RunContext
 
 T = TypeVar("T")
+LAST = 2.0
+"""Seconds that a message on its way has at the end of its run."""
 
 
 class Delivery(Enum):
@@ -44,6 +46,7 @@ class Steering:
         self._prepare = prepare
         self._said = Said()
         self._news = asyncio.Event()
+        self._way = asyncio.Lock()
         self._reading: asyncio.Task[Any] | None = None
         self._passing = asyncio.create_task(self._pass_on(), name="steering")
 
@@ -66,6 +69,16 @@ class Steering:
         result: T = reading.result()
         return result
 
+    async def finish(self) -> Said:
+        """Pass on no further message; the events of those that were read until the end.
+
+        An agent can read the message on its way as its last deed.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST), self._way:
+                self._passing.cancel()
+        return self._said
+
     async def close(self) -> None:
         """Stop; what was not delivered stays unread."""
         for task in (self._passing, self._reading):
@@ -81,13 +94,14 @@ class Steering:
         while (message := await self._ctx.inbox.wait()) is not None:
             # Listed first: the agent can send its events before it answers this request.
             accepted.append(message)
-            try:
-                delivery = await self._deliver(message)
-            except Exception as error:
-                self._ctx.log.warning("message not passed on", error=repr(error))
-                delivery = Delivery.REFUSED
-            if delivery is not Delivery.KEPT and message in accepted:
-                accepted.remove(message)
-            if delivery is Delivery.READ:
-                self._said.extend(self._ctx.inbox.passed_on(message))
-                self._news.set()
+            async with self._way:
+                try:
+                    delivery = await self._deliver(message)
+                except Exception as error:
+                    self._ctx.log.warning("message not passed on", error=repr(error))
+                    delivery = Delivery.REFUSED
+                if delivery is not Delivery.KEPT and message in accepted:
+                    accepted.remove(message)
+                if delivery is Delivery.READ:
+                    self._said.extend(self._ctx.inbox.passed_on(message))
+                    self._news.set()

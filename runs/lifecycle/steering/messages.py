@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Max, Q
+from django.db.models import Count, Func, Max, Q, Sum
 
 from agui_host.backends import bell
 from agui_host.backends.postgres import clock
 from agui_host.errors import Conflict
 from agui_host.protocol.encoding import Record
+from agui_host.protocol.strict_json import dumps
 from agui_host.teams.actors import Actor
 from agui_host.teams.limits import LimitReached
 from agui_host.teams.models import Team
@@ -23,6 +24,10 @@ TOPIC = "run.messages"
 """The topic of the bell at which workers look for messages to their runs."""
 MOST_UNREAD = 1000
 """Messages to one run that its agent has not read."""
+MOST_UNREAD_BYTES = 1_000_000
+"""Their text in UTF-8: the worker holds it in memory."""
+MOST_CARRIED = 2 * 1024 * 1024
+"""Bytes of JSON that unread messages add to the input of a run, which becomes one event."""
 BATCH = 500
 LONGEST_ID = 200
 LONGEST = 100_000
@@ -83,8 +88,13 @@ def send(run: Run, message_id: str, content: str, sender: Actor) -> int:
             raise Purged
         if current.status in ENDED:
             raise RunEnded
-        if stored.filter(seen_seq=None, withdrawn_at=None).count() >= MOST_UNREAD:
+        waiting = stored.filter(seen_seq=None, withdrawn_at=None).aggregate(
+            count=Count("pk"), size=Sum(Func("content", function="octet_length"), default=0)
+        )
+        if waiting["count"] >= MOST_UNREAD:
             raise LimitReached.of("unread_messages", MOST_UNREAD, after=1)
+        if waiting["size"] + len(content.encode()) > MOST_UNREAD_BYTES:
+            raise LimitReached.of("unread_bytes", MOST_UNREAD_BYTES, after=1)
         seq: int = (stored.aggregate(last=Max("seq"))["last"] or 0) + 1
         RunMessage.objects.create(
             team_id=run.team_id,
@@ -132,7 +142,7 @@ def settled(waiting: Mapping[UUID, Collection[int]]) -> list[RunMessage]:
     rows = RunMessage.objects.already_found().filter(run__in=waiting)
     is_over = Q(seen_seq__isnull=False) | Q(withdrawn_at__isnull=False) | Q(run__status__in=ENDED)
     over = rows.filter(is_over, seq__in={seq for seqs in waiting.values() for seq in seqs})
-    return [row for row in over.order_by("run", "seq") if row.seq in waiting[row.run_id]]
+    return [row for row in over.order_by("run_id", "seq") if row.seq in waiting[row.run_id]]
 
 
 def seen_topic(run_id: UUID) -> str:
@@ -169,11 +179,11 @@ def places_of(
     left, places = list(pending), {}
     for seq, record in enumerate(records, first):
         for name in _users_messages(record) if left else ():
-            for entry in left:
-                if name == entry[0] or name.startswith(f"{entry[0]}~"):
-                    places[entry[1]] = seq
-                    left.remove(entry)
-                    break
+            entries = [entry for entry in left if name == entry[0]]
+            entries += [entry for entry in left if name.startswith(f"{entry[0]}~")]
+            if entries:
+                places[entries[0][1]] = seq
+                left.remove(entries[0])
     return places
 
 
@@ -191,7 +201,8 @@ def _users_messages(record: Record) -> list[str]:
 def carry(run: Run) -> list[dict[str, Any]]:
     """The messages that no agent of the thread has read, for the input of this next run of it.
 
-    Call it in the transaction of the claim; a claim that is tried again gets the same messages.
+    Those beyond ``MOST_CARRIED`` wait for the run after it. Call it in the transaction of the
+    claim; a claim that is tried again gets the same messages.
     """
     rows = RunMessage.objects.of_one_thread().filter(
         Q(carried_by=None) | Q(carried_by=run.pk),
@@ -200,12 +211,16 @@ def carry(run: Run) -> list[dict[str, Any]]:
         seen_seq=None,
         withdrawn_at=None,
     )
-    unread_rows = list(rows.exclude(run=run.pk).order_by("run", "seq"))
-    if unread_rows:
-        RunMessage.objects.already_found().filter(pk__in=[row.pk for row in unread_rows]).update(
-            carried_by=run
-        )
-    return [{"id": row.message_id, "role": "user", "content": row.content} for row in unread_rows]
+    carried: dict[UUID, dict[str, Any]] = {}
+    left = MOST_CARRIED
+    for row in rows.exclude(run=run.pk).order_by("run_id", "seq").iterator():
+        message = {"id": row.message_id, "role": "user", "content": row.content}
+        if (left := left - len(dumps(message).encode())) < 0:
+            break
+        carried[row.pk] = message
+    if carried:
+        RunMessage.objects.already_found().filter(pk__in=carried).update(carried_by=run)
+    return list(carried.values())
 
 
 def send_again(lost: Run, repeated: Run) -> None:

@@ -183,10 +183,19 @@ async def test_the_api_accepts_it(cast: Cast) -> None:
 
 
 @pytest.mark.parametrize(
-    ("declared", "continues"), [("end", False), ("CONTINUE", True), ("?", True)]
+    ("chosen", "declared", "continues"),
+    [
+        ("continue", "end", False),
+        ("continue", "CONTINUE", True),
+        ("continue", "?", True),
+        ("", "continue", True),
+        ("", "end", False),
+        ("", "?", False),
+        ("end", "continue", False),
+    ],
 )
 async def test_its_own_declaration(
-    cast: Cast, writer: JournalWriter, declared: str, continues: bool
+    cast: Cast, writer: JournalWriter, chosen: str, declared: str, continues: bool
 ) -> None:
     begun = asyncio.Event()
 
@@ -199,7 +208,7 @@ async def test_its_own_declaration(
 
     def prepare(url: str) -> Run:
         agent = Agent.objects.create(
-            team=cast.team, slug="far", name="Far", kind="http", target=url, recovery="continue"
+            team=cast.team, slug="far", name="Far", kind="http", target=url, recovery=chosen
         )
         return start(cast.alice, agent)
 
@@ -216,6 +225,9 @@ async def test_its_own_declaration(
             while declared != "?" and not (await db(row)).declared_recovery:
                 await asyncio.sleep(0.01)
         assert (await db(row)).continues is continues
+        listed = await ask("GET", "/api/v1/agents/far", cast.alice.headers)
+        declares = declared if declared != "?" else "end"
+        assert listed.json["recovery"] == (chosen or declares)
         assert await db(lose, run)
         assert (await db(Run.objects.get, pk=run.pk)).status == (
             "running" if continues else "failed"

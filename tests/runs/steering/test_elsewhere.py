@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ READER = """
         if message["content"] == "stop":
             break
 """
+ENDLESS = 30
+"""Megabytes."""
 CLAUDE = """
     import json, sys
     def say(**line):
@@ -187,6 +190,23 @@ class TestRemoteAgents:
         (row,) = await db(listed, run, cast.alice)
         assert bool(row["seen_seq"]) is is_read
 
+    async def test_an_endless_answer_to_a_message_is_not_read(
+        self, cast: Cast, writer: JournalWriter
+    ) -> None:
+        async def answers(remote: Remote, call: Call) -> None:
+            await call.raw(STREAM)
+            with suppress(ConnectionError):
+                while len(sent) < ENDLESS:
+                    await call.chunk(bytes(1024 * 1024))
+                    sent.append(call)
+            await remote.end()
+
+        sent: list[Call] = []
+        run, _, _ = await steered(Remote(answers), cast, writer, "faster", steering="say")
+        assert len(sent) < ENDLESS
+        (row,) = await db(listed, run, cast.alice)
+        assert row["seen_seq"]
+
     @pytest.mark.parametrize("path", ["http://127.0.0.1:9/say", "//elsewhere/say", "http://["])
     async def test_no_other_origin_gets_messages(
         self, cast: Cast, writer: JournalWriter, path: str
@@ -241,6 +261,22 @@ class TestCommands:
         ]  # fmt: skip
         assert ("user", "faster") in texts
         assert (await db(listed, run, cast.alice))[0]["seen_seq"]
+
+    async def test_a_command_whose_last_deed_is_to_read(
+        self, cast: Cast, writer: JournalWriter
+    ) -> None:
+        """The worker looks at the pipe each half second by then."""
+        late = """
+            import sys, time
+            sys.stdin.readline()
+            print("begun", flush=True)
+            time.sleep(1.4)
+            sys.stdin.readline()
+        """
+        run, log = await self.steer(cast, writer, late, "faster", steering="json")
+        (row,) = await db(listed, run, cast.alice)
+        assert row["seen_seq"]
+        assert log[row["seen_seq"] - 1]["messageId"] == "m0"
 
     async def test_a_command_that_does_not_read_leaves_the_message_unread(
         self, cast: Cast, writer: JournalWriter

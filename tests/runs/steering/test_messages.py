@@ -14,14 +14,15 @@ from agui_host.backends.postgres.bridge import db
 from agui_host.protocol.fold.fold import Fold
 from agui_host.runtimes.context.run_context import RunContext
 from agui_host.teams.actors import actor
+from agui_host.teams.limits import LimitReached
 from events.writer import JournalWriter
 from runs.access import comments
-from runs.lifecycle import lifecycle, repetition
+from runs.lifecycle import lifecycle
 from runs.lifecycle.deletion import retention
 from runs.lifecycle.steering import messages
 from runs.models import Run, RunMessage
 from tests.asgi import Answer, ask, ask_now
-from tests.cast import Actor, Cast, LiveRun, Register, fresh, log_of, perform, start
+from tests.cast import Actor, Cast, Register, fresh, log_of, perform, start
 from tests.runs.starting import JSON, refused
 from tests.web.calling import calling
 
@@ -141,6 +142,17 @@ class TestTheRequest:
         work.charge(cast.team.pk, "parse", 100 * work.SHARE)
         refused(post(run, cast.alice, "m4"), 429, "limit_reached")
         work._buckets._left.clear()
+
+    def test_long_messages_are_limited_by_their_size(self, cast: Cast) -> None:
+        run = start(cast.alice)
+        sender = actor(cast.alice.principal)
+        for number in range(10):
+            messages.send(run, f"m{number}", messages.LONGEST * "x", sender)
+        with pytest.raises(LimitReached) as caught:
+            messages.send(run, "m10", messages.LONGEST * "x", sender)
+        assert caught.value.details == {"limit": "unread_bytes", "max": messages.MOST_UNREAD_BYTES}
+        messages.note_seen(run.pk, {1: 2})()
+        assert messages.send(run, "m10", messages.LONGEST * "x", sender) == 11
 
     def test_a_message_to_a_run_that_ends_this_moment_is_refused_or_kept(self, cast: Cast) -> None:
         run = start(cast.alice)
@@ -300,62 +312,6 @@ class TestTheAgent:
             assert [content for _, content in conversation(await db(log_of, run))] == [
                 f"for {run.pk}", f"for {run.pk}",
             ]  # fmt: skip
-
-
-class TestUnreadMessages:
-    async def test_the_next_run_of_the_thread_gets_them_once(
-        self, cast: Cast, writer: JournalWriter
-    ) -> None:
-        first = await db(start, cast.alice, threadId="t", messages=[user_message("One.", "u1")])
-        await send(first, cast.alice, "kept", "Do not forget.")
-        await perform(first, writer)
-        second = await db(start, cast.alice, threadId="t", messages=[user_message("Two.", "u2")])
-        await perform(second, writer)
-        (row,) = await db(listed, first, cast.alice)
-        assert (row["seen_seq"], row["carried_by"]) == (None, str(second.pk))
-        echoed = (await db(log_of, second))[0]["input"]["messages"]
-        assert [message["id"] for message in echoed] == ["kept", "u2"]
-        third = await db(start, cast.alice, threadId="t", messages=[user_message("Three.", "u3")])
-        await perform(third, writer)
-        whole = conversation(*[await db(log_of, run) for run in (first, second, third)])
-        assert [content for role, content in whole if role == "user"].count("Do not forget.") == 1
-
-    async def test_a_client_that_sends_it_itself(self, cast: Cast, writer: JournalWriter) -> None:
-        first = await db(start, cast.alice, threadId="t", messages=[user_message("One.", "u1")])
-        await send(first, cast.alice, "kept", "Do not forget.")
-        await perform(first, writer)
-        both = [user_message("Do not forget.", "kept"), user_message("Two.", "u2")]
-        second = await db(start, cast.alice, threadId="t", messages=both)
-        await perform(second, writer)
-        echoed = (await db(log_of, second))[0]["input"]["messages"]
-        assert [message["id"] for message in echoed] == ["kept", "u2"]
-
-    async def test_a_new_attempt_gets_all_of_them_again(
-        self, cast: Cast, register: Register, writer: JournalWriter
-    ) -> None:
-        async def agent(ctx: RunContext) -> str:
-            inbox = aiter(ctx.inbox)
-            return " ".join([(await anext(inbox)).content for _ in range(2)])
-
-        row = await db(register, "again", agent, repeatable=True)
-        lost = await db(start, cast.alice, row, threadId="t", messages=[user_message("Go.", "u1")])
-        for id in ("a", "b"):
-            await send(lost, cast.alice, id, f"message {id}")
-        live = await LiveRun.begin(lost, writer)  # a worker that has read the first one, and dies
-        await live.say("begun")
-        await db(messages.note_seen(lost.pk, {1: 2}))
-        await db(repetition.end_lost, await db(fresh, lost))
-        repeated = await db(lambda: Run.objects.get(repeats=lost.pk))
-        await perform(repeated, writer)
-        log = await db(log_of, repeated)
-        assert conversation(log)[-1] == ("assistant", "message a message b")
-        assert all(
-            row["carried_by"] or row["seen_seq"] for row in await db(listed, lost, cast.alice)
-        )
-        after = await db(start, cast.alice, threadId="t", messages=[user_message("More.", "u2")])
-        await perform(after, writer)
-        echoed = (await db(log_of, after))[0]["input"]["messages"]
-        assert [message["id"] for message in echoed] == ["u2"]
 
 
 def user_message(content: str, id: str = "u") -> dict[str, Any]:

@@ -43,8 +43,8 @@ def test_hurt_at_a_thousand_points(tmp_path: Path) -> None:
     keep(
         "continuing-kills",
         [
-            f"runs of twenty effects, up to {max(RUNS.values())} at once, two workers, seeds from"
-            f" {SEED}",
+            f"runs of twenty effects, up to {max(RUNS.values())} at once, two workers,"
+            f" seeds {SEED} to {SEED + rounds.total() - 1}",
             *(
                 f"{fault:<5} {rounds[fault]:>4} faults, {points[fault]:>5} points, slowest"
                 f" continuation after {slowest[fault]:.1f} s (bound {limits[fault]:g} s)"

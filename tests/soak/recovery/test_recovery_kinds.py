@@ -44,5 +44,7 @@ def test_recovery_of(host: Host, tmp_path: Path, lines: list[str], kind: str) ->
         number += 1
         assert number < 3 * POINTS, "most faults come before the end of a run"
     counts = ", ".join(f"{points[fault]} {fault}" for fault in FAULTS[kind])
-    lines.append(f"{kind:<12} {points.total():>4} points in {number} faults: {counts}; one log,"
-                 " one end, no finished tool called again")  # fmt: skip
+    lines.append(
+        f"{kind:<12} {points.total():>4} points in {number} faults: {counts};"
+        f" seeds {SEED} to {SEED + number - 1}; one log, one end, no finished tool called again"
+    )

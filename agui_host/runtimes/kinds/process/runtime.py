@@ -101,6 +101,10 @@ class ProcessRuntime:
             if session.lines.terminal is not None:
                 session.end_input(child)
                 await child.finish(command.limits.grace_seconds)
+            if steering is not None:
+                for event in await steering.finish():
+                    for each in again.events(event) if session.begins_again else (event,):
+                        yield each
         finally:
             if steering is not None:
                 await steering.close()
