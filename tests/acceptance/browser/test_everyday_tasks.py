@@ -142,7 +142,8 @@ def test_lead_of_a_team(open_page: Open, host: Host) -> None:
         expect(page.locator("tbody tr").first).to_contain_text("$")
     with hands.within(2):  # who may do what; invite somebody
         hands.click(menu.get_by_role("link", name="Team", exact=True))
-        expect(page.get_by_label(f"Role of {host.login}")).to_be_visible()
+        role = page.get_by_role("combobox", name=f"Role of {host.login}", exact=True)
+        expect(role).to_be_visible()
         page.get_by_label("E-mail address").fill(f"{mark}@example.com")
         hands.button("Invite")
         expect(page.get_by_text(f"{mark}@example.com").first).to_be_visible()

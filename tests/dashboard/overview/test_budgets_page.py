@@ -50,7 +50,8 @@ def test_an_owner_makes_changes_and_deletes_one(cast: Cast, browse: Browse) -> N
 
 def test_a_budget_leads_to_its_runs(cast: Cast, browse: Browse) -> None:
     """Also one that was made by an id; one without a period counts runs from before it."""
-    client, [member] = browse(cast.alice), Membership.objects.filter(user=cast.bob.user)
+    client = browse(cast.alice)
+    member = Membership.objects.for_team(cast.team).get(user=cast.bob.user)
     for scope, of, link in (
         ("agent", str(cast.echo.pk), "agent=echo"),
         ("person", str(member.pk), "started_by=user%3Abob"),
