@@ -17,6 +17,7 @@ from agui_host.dashboard.overview import views as overview
 from agui_host.dashboard.run import comparing, importing
 from agui_host.dashboard.runs_list import bulk, saved
 from agui_host.dashboard.team import (
+    audit,
     grants,
     keys,
     left_threads,
@@ -172,6 +173,7 @@ urlpatterns: list[URLPattern] = [
     path("team/schedules/<uuid:schedule_id>/remove", schedules.remove, name="team-schedule-remove"),
     path("team/shared/", grants.grants, name="team-shared"),
     path("team/received/", grants.received, name="team-received"),
+    path("team/audit/", audit.log, name="team-audit"),
     path("team/shared/<uuid:grant_id>/revoke", grants.revoke, name="team-grant-revoke"),
     path("invitations/<str:token>/", people.invitation, name="invitation"),
     path("login", views.with_slash),

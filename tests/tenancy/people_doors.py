@@ -125,6 +125,7 @@ PEOPLE: dict[str, Door] = {
     "team/schedules/<uuid:schedule_id>/run": Door(FORM, "team/schedules/{schedule}/run"),
     "team/schedules/<uuid:schedule_id>/remove": Door(FORM, "team/schedules/{schedule}/remove"),
     "team/received/": Door({"GET": PAGE}),
+    "team/audit/": Door({"GET": PAGE}),
     "alerts": Door({"GET": MOVED}),
     "alerts/": Door({"GET": PAGE, "POST": FORGED}),
     "alerts/<uuid:alert_id>/": Door({"GET": Who(302, 401, 404, 200)}, "alerts/{alert}/"),

@@ -3,9 +3,8 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Subquery
 
 from agui_host.backends.postgres import clock
 from agui_host.dashboard.listing import HEAVY
@@ -32,7 +31,7 @@ RUNS = 10
 
 @dataclass(slots=True)
 class Entry:
-    """An agent with its figures; ``last`` is its newest run that the visitor sees."""
+    """An agent with its figures; ``last`` is its newest run in the visitor's list."""
 
     agent: Agent
     line: Line
@@ -78,7 +77,8 @@ def listing(principal: Principal) -> tuple[list[Entry], bool]:
             line.sums.add(row)
             line.days[row["day"]].add(row)
     buckets = figures.durations(principal, period, listed=True)
-    lasts = _runs(principal, [vars(agent)["last"] for agent in agents])
+    last_keys = {vars(agent)["last"] for agent in agents} - {None}
+    lasts = Run.objects.for_team(principal.team).only("created_at").in_bulk(list(last_keys))
     entries = [
         Entry(
             agent,
@@ -98,24 +98,19 @@ def of(principal: Principal, agent: Agent) -> Entry:
     now = clock.now()
     since = figures.day_of(now) - (DAYS - 1) * DAY
     entry = Entry(agent, _line(agent, since))
-    own: dict[str, Any] = {"slug": agent.slug, "begin": since}
-    keys = {"day": _slot("%(begin)s")}
+    own: dict[str, Any] = {"listed": True, "slugs": [agent.slug]}
+    keys = figures.by({"agent"}) | {"day": _slot("%(begin)s")}
     current = Period(since, figures.day_of(now) + DAY)
-    condition = "agent.slug = %(slug)s"
-    for row in figures.read(
-        principal, figures.by({"agent"}) | keys, current, listed=True, more=condition, **own
-    ):
+    for row in figures.read(principal, keys, current, begin=since, **own):
         entry.line.sums.add(row)
         entry.line.days[row["day"]].add(row)
     # The same hours of the days before; only the last of these days is read by the hour.
     cut = figures.hour_of(now) + HOUR - DAYS * DAY
     last = figures.day_of(cut)
     for before in (Period(since - DAYS * DAY, last), Period(last, cut)):
-        for row in figures.read(
-            principal, figures.by({"agent"}), before, listed=True, more=condition, **own
-        ):
+        for row in figures.read(principal, figures.by({"agent"}), before, **own):
             entry.line.before.add(row)
-    buckets = figures.durations(principal, current, listed=True).get(agent.slug, {})
+    buckets = figures.durations(principal, current, **own).get(agent.slug, {})
     entry.p50, entry.line.p95 = (figures.percentile(buckets, share) for share in (0.5, 0.95))
     return entry
 
@@ -149,11 +144,6 @@ def _line(agent: Agent, since: datetime) -> Line:
 
 def _slot(begin: str) -> str:
     return f"floor(extract(epoch from total.at - {begin}) / 86400)::int"
-
-
-def _runs(principal: Principal, keys: list[UUID | None]) -> dict[UUID | None, Run]:
-    rows: QuerySet[Run] = access.visible(principal).filter(pk__in=set(keys) - {None})
-    return {run.pk: run for run in columns.filled(rows.defer(*HEAVY), [])}
 
 
 def _version(agent: Agent, row: AgentVersion, fared: Fared) -> Version:

@@ -44,7 +44,7 @@ def detail(request: HttpRequest, principal: Principal, alert_id: UUID) -> HttpRe
         "history": manage.history(principal, alert_id)[:MOST],
         "most": MOST,
         "snoozes": SNOOZES,
-        "is_snoozed": _is_snoozed(alert),
+        "is_snoozed": alert.is_snoozed,
         "manages": principal.can("manage_alerts"),
     }
     return render(request, "alerts/alert.html", context)
@@ -80,15 +80,11 @@ def remove(request: HttpRequest, principal: Principal, alert_id: UUID) -> HttpRe
 
 def _list(request: HttpRequest, principal: Principal, form: AlertForm) -> HttpResponse:
     context: dict[str, Any] = {
-        "rows": [(row, _is_snoozed(row)) for row in manage.visible(principal)[:MOST]],
+        "rows": [(row, row.is_snoozed) for row in manage.visible(principal)[:MOST]],
         "form": form,
         "manages": principal.can("manage_alerts"),
     }
     return render(request, "alerts/list.html", context, status=422 if form.errors else 200)
-
-
-def _is_snoozed(row: Alert) -> bool:
-    return row.snoozed_until is not None and row.snoozed_until > clock.now()
 
 
 def _runs(row: Alert) -> str:

@@ -139,7 +139,6 @@ def trial(request: HttpRequest, principal: Principal, trial_id: UUID) -> HttpRes
         "trial": row,
         "pairs": pairs,
         "different": sum(pair.differs for pair in pairs),
-        "waiting": trials.waiting(row),
     }
     return render(request, "evaluation/trial.html", context)
 

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.servers.replica import reading
 from agui_host.dashboard.pages import page
-from agui_host.protocol.input.numbers import whole
+from agui_host.protocol.input.numbers import LARGEST, whole
 from agui_host.teams.authentication import Principal
 from runs.access.insight import calls
 from runs.models import Called, ToolCall
@@ -61,12 +61,17 @@ def _by_tool(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 
 def _shown(rows: QuerySet[ToolCall], before: str) -> tuple[list[ToolCall], str]:
-    """The newest calls, or the newest older ones, and where the next page begins."""
-    try:
-        rows = (
-            rows.filter(at__lt=datetime.fromisoformat(before).astimezone(UTC)) if before else rows
-        )
-    except (ValueError, OverflowError):
-        return [], ""
+    """The newest calls, or the newest older ones, and where the next page begins.
+
+    Many calls of a run can have one time: that of its end, if the agent gave none.
+    """
+    if before:
+        text, _, number = before.partition("_")
+        try:
+            at, key = datetime.fromisoformat(text).astimezone(UTC), whole(number, 0, LARGEST)
+        except (ValueError, OverflowError):
+            return [], ""
+        rows = rows.filter(at__lte=at).exclude(at=at, pk__gte=key or 0)
     newest = list(rows.order_by("-at", "-pk")[: ROWS + 1])
-    return newest[:ROWS], newest[ROWS - 1].at.isoformat() if len(newest) > ROWS else ""
+    last = newest[ROWS - 1] if len(newest) > ROWS else None
+    return newest[:ROWS], "" if last is None else f"{last.at.isoformat()}_{last.pk}"

@@ -13,7 +13,10 @@ from django.shortcuts import redirect, render
 from agui_host.dashboard.forms import submitted
 from agui_host.dashboard.overview.overview import address, text_of
 from agui_host.dashboard.pages import Question, action, both
+from agui_host.runtimes.models import Agent
+from agui_host.teams import actors
 from agui_host.teams.authentication import Principal
+from agui_host.teams.models import Membership
 from runs.access.budgets import manage
 from runs.models import AtLimit, Budget, BudgetScope, Period, Unit
 
@@ -65,10 +68,14 @@ class BudgetForm(ChangeForm):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A budget with its meter and, for members who can change it, its form."""
+    """A budget with its meter and, for members who can change it, its form.
+
+    ``filters`` is the filter of its runs in their list; None if that has none.
+    """
 
     budget: Budget
     form: ChangeForm
+    filters: dict[str, str] | None
 
     @property
     def state(self) -> str:
@@ -99,13 +106,11 @@ class Row:
     @property
     def runs(self) -> str:
         """The address of the list of the runs that it counts; empty for a key, run or thread."""
-        names = {BudgetScope.AGENT: "agent", BudgetScope.TEAM: "", BudgetScope.PERSON: "started_by"}
-        scope = BudgetScope(self.budget.scope)
-        if scope not in names:
+        if self.filters is None:
             return ""
-        of = f"user:{self.budget.of}" if scope == BudgetScope.PERSON else self.budget.of
-        query = {names[scope]: of} if names[scope] else {}
-        return address(query | {"since": text_of(self.budget.since)})
+        # A budget without a period counts all runs, also those before it was made.
+        since = {"since": text_of(self.budget.since)} if self.budget.period else {}
+        return address(self.filters | since)
 
 
 @both
@@ -159,15 +164,34 @@ def remove(request: HttpRequest, principal: Principal, budget_id: UUID) -> HttpR
 
 
 def _list(request: HttpRequest, principal: Principal, form: BudgetForm) -> HttpResponse:
-    rows = manage.visible(principal)
+    visible = manage.visible(principal)
     manage.count(principal)
+    rows = list(visible.order_by("-pk")[:MOST])
+    filters = _filters(principal, rows)
     context = {
         "principal": principal,
-        "rows": [Row(row, _form_of(row)) for row in rows.order_by("-pk")[:MOST]],
+        "rows": [Row(row, _form_of(row), filters.get(row.key)) for row in rows],
         "manages": principal.can("manage_budgets"),
         "form": form,
     }
     return render(request, "overview/budgets.html", context, status=422 if form.errors else 200)
+
+
+def _filters(principal: Principal, rows: list[Budget]) -> dict[str, dict[str, str]]:
+    """The filters of the list of runs by the keys of budgets, which can be named by an id."""
+    keys = [row.key for row in rows if row.scope == BudgetScope.AGENT]
+    agents = Agent.objects.for_team(principal.team).filter(pk__in=keys)
+    people = {row.key for row in rows if row.scope == BudgetScope.PERSON}
+    end_users = {key for key in people if actors.is_end_user(key)}
+    users = [key.partition(":")[2] for key in people - end_users]
+    members = Membership.objects.for_team(principal.team).filter(user__in=users)
+    logins = members.values_list("user", "user__username")
+    return {
+        str(principal.team.pk): {},
+        **{str(pk): {"agent": slug} for pk, slug in agents.values_list("pk", "slug")},
+        **{key: {"started_by": key} for key in end_users},
+        **{actors.user_id(pk): {"started_by": f"user:{login}"} for pk, login in logins},
+    }
 
 
 def _form_of(row: Budget) -> ChangeForm:

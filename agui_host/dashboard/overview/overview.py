@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from agui_host.backends.postgres import clock
 from agui_host.dashboard.overview.sparks import Spark
+from agui_host.protocol.ids import uuid7_floor
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
 from runs.access import access, inbox
@@ -104,25 +105,24 @@ def of(principal: Principal, days: int) -> Overview:
     # The same hours of the days before: half a day is not compared with a whole one.
     cut = figures.hour_of(now) + HOUR - days * DAY
     own = {"since": text_of(since)}
-    total, hidden = Line("", "", own, days=[Sums() for _ in range(days)]), Sums()
+    total, hidden = Line("", "", own), Sums()
     agents: dict[str, Line] = {}
     people: dict[str, Line] = {}
     names = dict(Agent.objects.for_team(principal.team).values_list("slug", "name"))
     for row in _by_agent(principal, period, since, cut):
         if row["hidden"]:
-            if row["slot"] >= 0:
+            if not row["before"]:
                 hidden.add(row)
             continue
         slug = row["agent"] or ""
         if slug not in agents:
-            query = own | {"agent": slug}
-            every_day = [Sums() for _ in range(days)]
-            agents[slug] = Line(slug, names.get(slug, slug), query, days=every_day)
+            agents[slug] = Line(slug, names.get(slug, slug), own | {"agent": slug})
         for line in (total, agents[slug]):
-            (line.sums if row["slot"] >= 0 else line.before).add(row)
-            if row["slot"] >= 0:
-                line.days[row["slot"]].add(row)
+            (line.before if row["before"] else line.sums).add(row)
+    active = [line for line in agents.values() if line.sums.runs]
+    shown = sorted(active, key=_largest)[:MOST]
     current = Period(since, period.until)
+    _draw(principal, shown, current, days)
     for row in figures.read(principal, figures.by({"person"}), current, listed=True, most=MOST):
         label = row["person"]
         people[label] = Line(label, label, own | {"started_by": label})
@@ -135,13 +135,12 @@ def of(principal: Principal, days: int) -> Overview:
         for bucket, runs in own_buckets.items():
             every[bucket] = every.get(bucket, 0) + runs
     total.p95 = figures.percentile(every, 0.95)
-    active = [line for line in agents.values() if line.sums.runs]
     return Overview(
         days=days,
         since=since,
         total=total,
         hidden=hidden,
-        agents=sorted(active, key=_largest)[:MOST],
+        agents=shown,
         people=sorted(people.values(), key=_largest),
         kinds=_kinds(principal, since, own),
         waiting=inbox.waiting(principal).order_by()[: inbox.MOST].count(),
@@ -159,12 +158,11 @@ def text_of(moment: datetime) -> str:
 def _by_agent(
     principal: Principal, period: Period, since: datetime, cut: datetime
 ) -> list[dict[str, Any]]:
-    """Sums of each agent and day, and those of the days before, until ``cut``, with the slot -1."""
+    """Sums of each agent, and those of the days ``before``, until ``cut``."""
     keys = {
         "agent": "agent.slug",
         "hidden": "total.owner not in ('', %(me)s)",
-        "slot": "case when total.at < %(begin)s then -1"
-        " else floor(extract(epoch from total.at - %(begin)s) / 86400)::int end",
+        "before": "total.at < %(begin)s",
     }
     last = figures.day_of(cut)
     values: dict[str, Any] = {
@@ -175,8 +173,24 @@ def _by_agent(
     return rows + figures.read(principal, keys, Period(last, cut), **values)
 
 
+def _draw(principal: Principal, lines: list[Line], period: Period, days: int) -> None:
+    """Add the figures of each day to these agents."""
+    by_slug = {line.name: line for line in lines}
+    for line in lines:
+        line.days = [Sums() for _ in range(days)]
+    keys = {
+        "agent": "agent.slug",
+        "slot": "floor(extract(epoch from total.at - %(begin)s) / 86400)::int",
+    }
+    options: dict[str, Any] = {"listed": True, "measures": MEASURES, "begin": period.since}
+    for row in figures.read(principal, keys, period, slugs=list(by_slug), **options):
+        by_slug[row["agent"]].days[row["slot"]].add(row)
+
+
 def _kinds(principal: Principal, since: datetime, own: dict[str, str]) -> list[Line]:
     failed = access.visible(principal).filter(created_at__gte=since, status=Status.FAILED)
+    # A run's id is made when it is requested: the index of failures begins there.
+    failed = failed.filter(pk__gte=uuid7_floor((since - HOUR).timestamp()))
     counted = failed.order_by().values_list("error_code").annotate(number=Count("pk"))
     lines = []
     for code, number in counted.order_by("-number", "error_code")[:MOST_KINDS]:

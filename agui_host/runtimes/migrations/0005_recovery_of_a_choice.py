@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("runtimes", "0004_declared_recovery"),
-        ("teams", "0007_directory"),
+        ("teams", "0003_directory"),
     ]
 
     operations = [

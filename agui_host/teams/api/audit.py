@@ -67,7 +67,7 @@ class AuditList(FromReplica, generics.ListAPIView[AuditEntry]):
     queryset = AuditEntry.objects.none()
 
     def get_queryset(self) -> QuerySet[AuditEntry]:
-        return _lines(principal_of(self.request))
+        return lines_of(principal_of(self.request))
 
 
 class AuditExport(generics.GenericAPIView[AuditEntry]):
@@ -83,7 +83,7 @@ class AuditExport(generics.GenericAPIView[AuditEntry]):
     def export(self, request: Request, form: str, encode: Encode) -> StreamingHttpResponse:
         """The answer; the export itself is recorded in the log."""
         principal = principal_of(request)
-        chosen = self.filter_queryset(_lines(principal))
+        chosen = self.filter_queryset(lines_of(principal))
         query = request.query_params.dict()
         audit.record(principal, principal.team, "audit.exported", form, filters=query)
         body = _pages(chosen.order_by("id"), encode)
@@ -110,7 +110,8 @@ class AuditNdjson(AuditExport):
         return self.export(request, "ndjson", as_ndjson)
 
 
-def _lines(principal: Principal) -> QuerySet[AuditEntry]:
+def lines_of(principal: Principal) -> QuerySet[AuditEntry]:
+    """The lines that the principal may read. Raises Forbidden."""
     principal.require("see_audit")
     return AuditEntry.objects.for_team(principal.team)
 

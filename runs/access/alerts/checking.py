@@ -78,7 +78,7 @@ def check(key: UUID, before: datetime) -> bool:
 def judge(row: Alert, value: float | None) -> None:
     """Store a value of a locked alert, and make the notice if its state changes."""
     now = clock.now()
-    snoozed = row.snoozed_until is not None and row.snoozed_until > now
+    snoozed = row.is_snoozed
     was = Situation(AlertState(row.state), row.fired_at, row.calm_since)
     situation = states.after(was, value, row.threshold, now, snoozed=snoozed)
     row.state, row.fired_at = situation.state, situation.fired_at

@@ -25,6 +25,8 @@ LONGEST_WINDOW = 24 * 30
 """Hours."""
 LARGEST = 1e12
 """Of a threshold."""
+LONGEST_PERSON = 200
+"""Characters; a saved view can have more."""
 FIELDS = ("name", "measure", "threshold", "window_hours", "least_runs", "agent", "person", "tell",
           "enabled")  # fmt: skip
 OF_FAILURES = (Measure.FAILED_RUNS, Measure.FAILURE_RATE)
@@ -96,7 +98,7 @@ def change(principal: Principal, alert_id: UUID, values: Mapping[str, Any]) -> A
             row.value, row.checked_at = None, None
         row.save()
         if fired_at is not None and row.state == AlertState.OK:
-            checking.tell(row, fired_at)
+            checking.tell(row, fired_at, quietly=row.is_snoozed)
         audit.record(principal, current.team, "alert.changed", str(row.pk), fields=sorted(values))
     return row
 
@@ -145,6 +147,8 @@ def _set(principal: Principal, row: Alert, values: Mapping[str, Any]) -> None:
     for name in ("name", "person"):
         if not getattr(row, name).isprintable():
             raise Invalid(f"The {name} contains a control character.", details={"path": name})
+    if len(row.person) > LONGEST_PERSON:
+        raise Invalid("Nobody has such a long name.", details={"path": "started_by"})
     if not 0 < row.threshold <= LARGEST:  # NaN is in no range.
         raise Invalid("The threshold is a number above 0.", details={"path": "threshold"})
     if row.agent and not (
@@ -177,4 +181,5 @@ def _of_view(principal: Principal, values: Mapping[str, Any]) -> dict[str, str]:
             " and one of failures also with their status.",
             details={"path": "view"},
         )
-    return {FILTERS[name]: query[name][0] for name in query if FILTERS.get(name)}
+    # Of several values the list of runs takes the last.
+    return {FILTERS[name]: query[name][-1] for name in query if FILTERS.get(name)}

@@ -27,10 +27,14 @@ def value_of(alert: Alert) -> float | None:
     # A person's rows are the finest: the keys decide which are read.
     keys = {"person": "total.person"} if alert.person else {"whole": "1"}
     more = "total.person = %(person)s" if alert.person else "true"
-    sums = figures.rows(
-        _reach(alert), keys, period, measures=("runs", "failed", "tokens_in", "tokens_out", "cost"),
-        more=more, person=alert.person,
-    )  # fmt: skip
+    sums = [
+        row
+        for part in period.parts()
+        for row in figures.rows(
+            _reach(alert), keys, part, measures=("runs", "failed", "cost"), more=more,
+            person=alert.person,
+        )
+    ]  # fmt: skip
     runs, failed = sum(row["runs"] for row in sums), sum(row["failed"] for row in sums)
     if alert.measure == Measure.COST:
         return float(sum(row["cost"] for row in sums))

@@ -7,11 +7,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import DateTimeField, Func, OuterRef, Q, Subquery, Sum, Value
+from django.db.models import DateTimeField, F, Func, OuterRef, Q, Subquery, Sum, Value
 from django.db.models.functions import Now
 
 from agui_host.errors import Conflict, NotFound
 from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.numbers import LARGEST, whole
 from agui_host.runtimes.models import Agent
 from agui_host.teams import actors, audit
 from agui_host.teams.authentication import Principal
@@ -23,6 +24,8 @@ from runs.models import Budget, BudgetScope, Period, Run, Spent, Unit
 
 WARN_AT = Decimal("0.8")
 CHANGES = ("at_limit", "reserve")
+NARROW = (BudgetScope.THREAD, BudgetScope.RUN)
+"""The scopes whose budgets only readers of the thread or run see."""
 
 
 class BudgetsFull(Conflict):
@@ -41,10 +44,10 @@ def visible(principal: Principal) -> TeamQuerySet[Budget]:
         return rows.filter(scope=BudgetScope.AGENT, key__in=mine)
     if principal.end_user is not None:
         return rows.filter(scope=BudgetScope.PERSON, key=principal.end_user.name)
-    of_one = Q(scope__in=(BudgetScope.THREAD, BudgetScope.RUN))
-    narrow = list(rows.filter(of_one).values_list("pk", "scope", "key"))
-    unseen = [pk for pk, scope, key in narrow if not _sees(principal, scope, UUID(key))]
-    return rows.exclude(pk__in=unseen) if unseen else rows
+    unseen = _unseen(principal, rows, BudgetScope.THREAD) | _unseen(
+        principal, rows, BudgetScope.RUN
+    )
+    return rows.exclude(scope__in=NARROW, key__in=unseen) if unseen else rows
 
 
 def find(principal: Principal, budget_id: UUID) -> Budget:
@@ -86,11 +89,7 @@ def create(principal: Principal, values: Mapping[str, Any]) -> Budget:
             at_limit=values.get("at_limit", "end"),
             created_by=principal.label,
         )
-        row.since = (
-            Func(Value(row.period), function="agui_budget_begins", output_field=DateTimeField())
-            if row.period
-            else Now()
-        )
+        row.since = begins(Value(row.period)) if row.period else Now()
         row.save(force_insert=True)
         spending.settle(principal.team.pk)
         row.refresh_from_db()
@@ -154,8 +153,9 @@ def _amount(values: Mapping[str, Any]) -> tuple[str, Decimal]:
     return units[0], Decimal(values[units[0]])
 
 
-def _begins(period: str) -> Func:
-    return Func(Value(period), function="agui_budget_begins", output_field=DateTimeField())
+def begins(period: F | Value) -> Func:
+    """The start of the present period of budgets."""
+    return Func(period, function="agui_budget_begins", output_field=DateTimeField())
 
 
 def _before(row: Budget) -> Decimal:
@@ -178,13 +178,15 @@ def _before(row: Budget) -> Decimal:
     return Decimal(str(sums["cost"] or 0)).quantize(Decimal("0.000001")) - later_counted
 
 
-def _sees(principal: Principal, scope: str, key: UUID) -> bool:
-    rows = (
-        access.visible_threads(principal)
-        if scope == BudgetScope.THREAD
-        else access.visible(principal)
-    )
-    return rows.filter(pk=key).exists()
+def _unseen(principal: Principal, rows: TeamQuerySet[Budget], scope: BudgetScope) -> set[str]:
+    """The keys of a scope's budgets whose thread or run the caller does not see."""
+    keys = set(rows.filter(scope=scope).values_list("key", flat=True))
+    if not keys:
+        return keys
+    of_thread = scope == BudgetScope.THREAD
+    seen = access.visible_threads(principal) if of_thread else access.visible(principal)
+    found = seen.filter(pk__in=keys).order_by().values_list("pk", flat=True)
+    return keys - set(map(str, found))
 
 
 # --- the ids by which a budget's runs are found
@@ -204,7 +206,9 @@ def _person(principal: Principal, of: str) -> str:
     if actors.is_end_user(of):
         return of
     rows = Membership.objects.for_team(principal.team)
-    member = rows.filter(Q(user__username=of) | _by_id(of)).first()
+    member = rows.filter(user__username=of).first()
+    if member is None and (number := whole(of, 0, LARGEST)) is not None:
+        member = rows.filter(pk=number).first()
     if member is None:
         raise _unknown(of)
     return actors.user_id(member.user_id)

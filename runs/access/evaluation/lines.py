@@ -20,11 +20,10 @@ def of(principal: Principal, row: DataSet, form: str) -> Iterator[bytes]:
     runs = list(data_sets.runs_of(principal, row))
     named = labels.by_run(runs)
     for short in runs:
-        run = (
-            Run.objects.already_found()
-            .select_related("agent", "thread", "journal")
-            .get(pk=short.pk)
-        )
+        rows = Run.objects.already_found().select_related("agent", "thread", "journal")
+        run = rows.filter(pk=short.pk, purged_at=None).first()
+        if run is None:
+            continue  # It was purged or erased just now.
         case = FORMS[form](run, again.last_said(run)[:LONGEST], _answer(principal, run),
                            _about(run, named[run.pk]))  # fmt: skip
         yield dumps(case).encode("utf-8", "backslashreplace") + b"\n"

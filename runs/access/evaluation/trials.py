@@ -1,9 +1,11 @@
 """Trials: the runs of a data set once more, with an agent as it is now, and the comparison."""
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Count, Q
 
 from agui_host.errors import Forbidden, NotFound
 from agui_host.protocol.errors import HostError
@@ -39,16 +41,16 @@ class Pair:
         )
 
 
-def of(principal: Principal, data_set: DataSet) -> TeamQuerySet[Trial]:
-    """The trials of a data set that the caller has found, newest first."""
-    rows: TeamQuerySet[Trial] = Trial.objects.for_team(data_set.team).filter(data_set=data_set)
-    return rows
+def of(principal: Principal, data_set: DataSet) -> TeamQuerySet[Any]:
+    """The trials of a data set that the caller has found, newest first, with ``waiting``."""
+    return _counted(Trial.objects.for_team(data_set.team).filter(data_set=data_set))
 
 
 def find(principal: Principal, key: UUID) -> Trial:
-    """A trial of the team. Raises NotFound, Forbidden."""
+    """A trial of the team, with ``waiting``. Raises NotFound, Forbidden."""
     principal.require("view_team")
-    row = Trial.objects.for_team(principal.team).filter(pk=key).select_related("data_set").first()
+    rows = _counted(Trial.objects.for_team(principal.team).filter(pk=key))
+    row: Trial | None = rows.select_related("data_set").first()
     if row is None:
         raise NotFound("There is no such trial.")
     return row
@@ -70,10 +72,10 @@ def start(principal: Principal, key: UUID, agent: str) -> Trial:
         TrialRun.objects.bulk_create(
             TrialRun(team=row.team, trial=row, run_id=run_id) for run_id in runs
         )
-        old = of(principal, data_set).values_list("pk", flat=True)[MOST_TRIALS:]
-        of(principal, data_set).filter(pk__in=list(old)).delete()
+        trials = Trial.objects.for_team(row.team).filter(data_set=data_set)
+        old = trials.order_by("-pk").values_list("pk", flat=True)[MOST_TRIALS:]
+        trials.filter(pk__in=list(old)).delete()
         audit.record(principal, row.team, "trial.started", str(row.pk), agent=agent)
-    row.refresh_from_db()
     return go_on(principal, row.pk)
 
 
@@ -100,12 +102,7 @@ def go_on(principal: Principal, key: UUID) -> Trial:
             except HostError as error:
                 entry.problem = error.code
             entry.save(update_fields=["again", "problem"])
-    return row
-
-
-def waiting(row: Trial) -> int:
-    """How many runs of the trial have not been started."""
-    return TrialRun.objects.for_team(row.team).filter(trial=row, again=None, problem="").count()
+    return find(principal, key)
 
 
 def pairs(principal: Principal, row: Trial) -> list[Pair]:
@@ -121,6 +118,12 @@ def pairs(principal: Principal, row: Trial) -> list[Pair]:
         for entry in entries
         if entry.run_id in by_key
     ]
+
+
+def _counted(rows: TeamQuerySet[Trial]) -> TeamQuerySet[Any]:
+    """With ``waiting``: how many runs of each trial have not been started."""
+    not_started = Q(entries__again=None, entries__problem="")
+    return rows.annotate(waiting=Count("entries", filter=not_started))
 
 
 def _again(principal: Principal, run_id: UUID, agent: str) -> Run:

@@ -15,7 +15,7 @@ from runs.access.insight.visibility import to_reader
 from runs.models import Called, ToolCall
 
 NEWEST = 30_000
-"""Calls that the figures by tool are made of, at most."""
+"""Calls of the team that the figures by tool are made of, at most."""
 TOOLS = 200
 EARLIER = 20
 """Earlier calls that are shown with a double."""
@@ -46,11 +46,13 @@ def visible(principal: Principal) -> TeamQuerySet[ToolCall]:
 
 def by_tool(principal: Principal, since: datetime) -> Tools:
     """The figures of each tool, the most frequent first."""
-    rows = visible(principal).filter(at__gte=since).order_by("-at")
-    oldest = rows.values_list("at", flat=True)[NEWEST : NEWEST + 1].first()
+    rows = visible(principal).filter(at__gte=since)
+    # Of all calls of the team, also those that the caller does not see: the index alone has them.
+    calls = ToolCall.objects.for_team(principal.team).filter(at__gte=since).order_by("-at")
+    oldest = calls.values_list("at", flat=True)[NEWEST : NEWEST + 1].first()
     if oldest is not None:
         rows = rows.filter(at__gt=oldest)
-    sums = rows.order_by().values("name").annotate(
+    sums = rows.values("name").annotate(
         calls=Count("pk"),
         failed=Count("pk", filter=Q(status=Called.ERROR)),
         doubles=Count("pk", filter=~Q(double="") & to_reader(principal, whole=True)),

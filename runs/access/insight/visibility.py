@@ -14,11 +14,12 @@ def to_reader(principal: Principal, path: str = "", *, whole: bool = False) -> Q
     reading them: a team can have a hundred thousand failures. ``whole``: only runs of threads that
     the reader also sees. Raises Forbidden.
     """
-    runs = access.visible(principal).order_by()
-    if whole:
-        runs = runs.filter(access.of_seen_threads(principal))
+    access.require(principal, "view")
     is_plain = principal.bound is None and principal.agents is None and principal.end_user is None
     if principal.kind == "link" or not is_plain:
+        runs = access.visible(principal).order_by()
+        if whole:
+            runs = runs.filter(access.of_seen_threads(principal))
         return Q(**{f"{path}run__in": runs.values("pk")})
     grants = access.grants_to(principal).order_by()
     threads = grants.filter(thread__isnull=False).values("thread")

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.core.mail import EmailMessage
 from django.db import connection
-from django.db.models import DateTimeField, F, Func
+from django.db.models import F
 from django.template.loader import render_to_string
 
 from agui_host.backends.postgres import clock
@@ -77,7 +77,7 @@ def written(team: Team, notices: Sequence[Notice]) -> list[EmailMessage]:
         principal, address = of_actor(team, user_id(row.user_id)), mail.address_of(row.user_id)
         if principal is None or not address:
             continue
-        if lines := [words(notice) for notice in by_mail if _concerns(principal, notice)]:
+        if lines := [words(notice) for notice in _concerning(principal, by_mail)]:
             entries = [Words(line.text, absolute(line.page)) for line in lines]
             text = render_to_string("email/notices.txt", {"team": team, "lines": entries})
             first = lines[0].text if len(lines) == 1 else f"{len(lines)} notices"
@@ -92,7 +92,7 @@ def for_browser(team: Team, row: PushSubscription, notices: Sequence[Notice]) ->
     principal = push.reader(team, row) if by_push else None
     if principal is None:
         return []
-    return [words(notice) for notice in by_push if _concerns(principal, notice)]
+    return [words(notice) for notice in _concerning(principal, by_push)]
 
 
 def standing(principal: Principal) -> list[Words]:
@@ -100,9 +100,8 @@ def standing(principal: Principal) -> list[Words]:
     if not principal.can("manage_budgets"):
         return []
     firing = alerts.visible(principal).filter(state=AlertState.FIRING, enabled=True)
-    begins = Func(F("period"), function="agui_budget_begins", output_field=DateTimeField())
     rows = budgets.visible(principal).filter(
-        max__gt=0, used__gte=F("max") * budgets.WARN_AT, since__gte=begins
+        max__gt=0, used__gte=F("max") * budgets.WARN_AT, since__gte=budgets.begins(F("period"))
     )
     return [
         *(Words(f"{row.name} is firing", f"/alerts/{row.pk}/") for row in firing[:MOST]),
@@ -115,13 +114,15 @@ def words(notice: Notice) -> Words:
     return Words(WORDS[notice.type](notice.data), notice.page)
 
 
-def _concerns(principal: Principal, notice: Notice) -> bool:
-    """Whether the notice is for this person, who sees its subject."""
-    if notice.type == BUDGET_WARNED:
-        is_seen = budgets.visible(principal).filter(pk=notice.subject).exists()
-        return is_seen and principal.can("manage_budgets")
-    is_seen = alerts.visible(principal).filter(pk=notice.subject).exists()
-    return is_seen and principal.can("manage_alerts")
+def _concerning(principal: Principal, notices: Sequence[Notice]) -> list[Notice]:
+    """The notices for this person, who sees their subjects."""
+    keys = [notice.subject for notice in notices]
+    seen: set[UUID] = set()
+    if principal.can("manage_budgets"):
+        seen.update(budgets.visible(principal).filter(pk__in=keys).values_list("pk", flat=True))
+    if principal.can("manage_alerts"):
+        seen.update(alerts.visible(principal).filter(pk__in=keys).values_list("pk", flat=True))
+    return [notice for notice in notices if notice.subject in seen]
 
 
 def _of_budget(data: dict[str, Any]) -> str:

@@ -23,6 +23,8 @@ DAYS = 30
 """The period without a ``since``."""
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 MEASURES = ("runs", *sums.OUTCOMES, *sums.AMOUNTS)
+CASTS = {**dict.fromkeys(("runs", *sums.OUTCOMES), "::bigint"), "cost": "::float8"}
+"""To types that are read faster than a numeric; what agents report can be wider than them."""
 KEYS = {
     "agent": "agent.slug",
     "person": "total.person",
@@ -55,26 +57,31 @@ _READ = """
 with {changes}, parts as ({parts}), {total}
 select {keys}, {sums}
   from total left join runtimes_agent agent on agent.id = total.agent_id
- where (%(agents)s::text[] is null or agent.slug = any (%(agents)s))
-   and (%(owner)s::text is null or total.owner in ('', %(owner)s))
+ where (%(owner)s::text is null or total.owner in ('', %(owner)s))
+   and {of_agents}
    and {more}
  group by {places}
 having sum(total.runs) <> 0 or sum(total.tokens_in) <> 0 or sum(total.cost) <> 0
        or sum(total.tokens_out) <> 0
- order by {order}
- limit %(most)s
+{order}
 """
 _TOOK = """
 with {changes}, fresh as ({took})
-select agent.slug, took.bucket, sum(took.runs)::bigint
-  from (select at, agent_id, owner, bucket, runs from runs_usagetook
-         where team_id = %(team)s and at >= %(since)s and at < %(until)s
-        union all
-        select at, agent_id, owner, bucket, runs from fresh) took
-  join runtimes_agent agent on agent.id = took.agent_id
- where %(owner)s::text is null or took.owner in ('', %(owner)s)
- group by 1, 2
+select agent.slug, counted.bucket, counted.runs
+  from (select total.agent_id, total.bucket, sum(total.runs)::bigint as runs
+          from (select at, agent_id, owner, bucket, runs from runs_usagetook
+                 where team_id = %(team)s and at >= %(since)s and at < %(until)s
+                union all
+                select at, agent_id, owner, bucket, runs from fresh) total
+         where (%(owner)s::text is null or total.owner in ('', %(owner)s))
+           and {of_agents}
+         group by 1, 2) counted
+  join runtimes_agent agent on agent.id = counted.agent_id
 """
+# Looked up once, so that the index of the sums leads to these agents alone.
+_OF_AGENTS = """(%(agents)s::text[] is null or total.agent_id = any (array(
+    select id from runtimes_agent where team_id = %(team)s and slug = any (%(agents)s))))"""
+
 _CHANGES = _CHANGES.format(active=IS_ACTIVE, person=sums.PERSON)
 
 
@@ -97,6 +104,14 @@ class Period:
     def has_whole_days(self) -> bool:
         """Whether both ends are midnights."""
         return self.since == day_of(self.since) and self.until == day_of(self.until)
+
+    def parts(self) -> "list[Period]":
+        """Its whole days, whose sums are few rows, and the hours before and after them."""
+        first, last = day_of(self.since + DAY - HOUR), day_of(self.until)
+        if first >= last:
+            return [self]
+        parts = (Period(self.since, first), Period(first, last), Period(last, self.until))
+        return [part for part in parts if part.since < part.until]
 
 
 def hour_of(moment: datetime) -> datetime:
@@ -122,11 +137,17 @@ class Reach:
     owner: str | None = None
 
     @classmethod
-    def of(cls, principal: Principal, *, listed: bool = False) -> "Reach":
-        """The runs that count for a caller. Raises Forbidden."""
+    def of(
+        cls, principal: Principal, *, listed: bool = False, slugs: Sequence[str] | None = None
+    ) -> "Reach":
+        """The runs that count for a caller, of all agents or of these, which the caller sees.
+
+        Raises Forbidden.
+        """
         access.require(principal, "view_team")
-        agents = None if principal.agents is None else sorted(principal.agents)
-        return cls(principal.team.pk, agents, principal.actor_id if listed else None)
+        if slugs is None and principal.agents is not None:
+            slugs = sorted(principal.agents)
+        return cls(principal.team.pk, slugs, principal.actor_id if listed else None)
 
 
 def read(
@@ -135,10 +156,11 @@ def read(
     period: Period,
     *,
     listed: bool = False,
+    slugs: Sequence[str] | None = None,
     **options: Any,
 ) -> list[dict[str, Any]]:
-    """``rows`` for a caller. Raises Forbidden."""
-    return rows(Reach.of(principal, listed=listed), keys, period, **options)
+    """``rows`` for a caller, with ``slugs`` of these agents. Raises Forbidden."""
+    return rows(Reach.of(principal, listed=listed, slugs=slugs), keys, period, **options)
 
 
 def rows(
@@ -151,12 +173,12 @@ def rows(
     more: str = "true",
     **values: Any,
 ) -> list[dict[str, Any]]:
-    """Rows with ``keys`` (names and their expressions) and ``measures``, the largest first.
+    """Rows with ``keys`` (names and their expressions) and ``measures``; the ``most`` largest.
 
-    ``more`` is a condition on ``total``, with ``values``.
+    Without ``most`` all rows, in no order. ``more`` is a condition on ``total``, with ``values``.
     """
     names, expressions = list(keys), list(keys.values())
-    order = ["day desc"] if "day" in keys else []
+    order = [*(["day desc"] if "day" in keys else []), "cost desc", "runs desc", *names]
     statement = _READ.format(
         changes=_CHANGES,
         parts=sums.parts("changes"),
@@ -164,13 +186,14 @@ def rows(
         keys=", ".join(
             f"{expression} as {name}" for name, expression in zip(names, expressions, strict=True)
         ),
-        sums=", ".join(f"sum(total.{name}) as {name}" for name in measures),
+        sums=", ".join(f"sum(total.{name}){CASTS.get(name, '')} as {name}" for name in measures),
+        of_agents=_OF_AGENTS,
         places=", ".join(str(place + 1) for place in range(len(names))),
-        order=", ".join([*order, "cost desc", "runs desc", *names]),
+        order="" if most is None else f" order by {', '.join(order)} limit {most}",
         more=more,
     )
     parameters = _scope(reach, period) | values
-    parameters |= {"grain": _grain(reach, keys, period), "most": most}
+    parameters |= {"grain": _grain(reach, keys, period)}
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         return [_row(names, measures, row) for row in cursor.fetchall()]
@@ -182,15 +205,19 @@ def by(names: set[str]) -> dict[str, str]:
 
 
 def durations(
-    principal: Principal, period: Period, *, listed: bool = False
+    principal: Principal,
+    period: Period,
+    *,
+    listed: bool = False,
+    slugs: Sequence[str] | None = None,
 ) -> dict[str, dict[int, int]]:
-    """``buckets`` for a caller. Raises Forbidden."""
-    return buckets(Reach.of(principal, listed=listed), period)
+    """``buckets`` for a caller, with ``slugs`` of these agents. Raises Forbidden."""
+    return buckets(Reach.of(principal, listed=listed, slugs=slugs), period)
 
 
 def buckets(reach: Reach, period: Period) -> dict[str, dict[int, int]]:
     """By agent: how many runs were in each bucket of durations (``percentile``), of whole days."""
-    statement = _TOOK.format(changes=_CHANGES, took=sums.took("changes"))
+    statement = _TOOK.format(changes=_CHANGES, took=sums.took("changes"), of_agents=_OF_AGENTS)
     with connection.cursor() as cursor:
         cursor.execute(statement, _scope(reach, period))
         counts = cursor.fetchall()

@@ -16,6 +16,7 @@ from agui_host.kinds import starts
 from agui_host.protocol.errors import Invalid
 from agui_host.teams.api.bodies import without_body
 from agui_host.teams.api.pages import NewestFirst
+from agui_host.teams.api.queries import refuse_unknown
 from agui_host.teams.authentication import principal_of
 from runs.access.evaluation import data_sets, labels, lines, trials
 from runs.api.evaluation import serializers as shapes
@@ -76,8 +77,11 @@ class DataSetRuns(APIView):
         """The runs of a data set that the caller sees; with ``review`` those to review."""
         principal = principal_of(request)
         row = data_sets.find(principal, data_set_id)
-        to_review = request.query_params.get("review", "false") == "true"
-        runs = list(data_sets.runs_of(principal, row, to_review=to_review))
+        refuse_unknown(request, ("review",))
+        review = request.query_params.get("review", "false")
+        if review not in ("true", "false"):
+            raise Invalid("review is true or false.", details={"path": "review"})
+        runs = list(data_sets.runs_of(principal, row, to_review=review == "true"))
         context = {"labels": labels.by_run(runs)}
         return Response(
             {"results": shapes.DataSetRunSerializer(runs, many=True, context=context).data}
@@ -109,6 +113,7 @@ class DataSetExport(APIView):
         """The data set as lines of JSON, for pydantic-evals or Langfuse."""
         principal = principal_of(request)
         row = data_sets.find(principal, data_set_id)
+        refuse_unknown(request, ("form",))
         form = request.query_params.get("form", next(iter(lines.FORMS)))
         if form not in lines.FORMS:
             raise Invalid("The form is pydantic-evals or langfuse.", details={"path": "form"})

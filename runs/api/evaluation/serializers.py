@@ -135,16 +135,14 @@ class PairSerializer(serializers.Serializer[Any]):
 class TrialSerializer(serializers.ModelSerializer[Trial]):
     """A trial of a data set."""
 
-    waiting = serializers.SerializerMethodField()
+    waiting = serializers.IntegerField(
+        help_text="The runs that have not been started yet: the team has reached a limit."
+    )
 
     class Meta:
         model = Trial
         fields = ["id", "data_set", "agent", "waiting", "created_by", "created_at"]
         read_only_fields = fields
-
-    def get_waiting(self, row: Trial) -> int:
-        """The runs that have not been started yet, because a limit of the team was reached."""
-        return trials.waiting(row)
 
 
 class TrialsSerializer(serializers.Serializer[Any]):

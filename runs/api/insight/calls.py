@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import generics, serializers
 
+from agui_host.runtimes.models import Agent
 from agui_host.teams.api.pages import FromReplica, NewestFirst
 from agui_host.teams.authentication import principal_of
 from runs.access.insight import calls
@@ -19,7 +20,7 @@ class ToolCallFilter(django_filters.FilterSet):  # type: ignore[misc]
 
     name = django_filters.CharFilter()
     run = django_filters.UUIDFilter(field_name="run_id")
-    agent = django_filters.CharFilter(field_name="agent__slug")
+    agent = django_filters.CharFilter(method="of_agent")
     status = django_filters.ChoiceFilter(choices=Called.choices)
     double = django_filters.MultipleChoiceFilter(
         choices=Called.choices,
@@ -31,6 +32,12 @@ class ToolCallFilter(django_filters.FilterSet):  # type: ignore[misc]
     class Meta:
         model = ToolCall
         fields: list[str] = []
+
+    def of_agent(self, rows: QuerySet[ToolCall], name: str, slug: str) -> QuerySet[ToolCall]:
+        """By the agent's id, so that PostgreSQL begins with its newest calls."""
+        principal = principal_of(self.request)
+        agent = Agent.objects.for_team(principal.team).filter(slug=slug).only("pk").first()
+        return rows.none() if agent is None else rows.filter(agent=agent.pk)
 
     def of_doubles(
         self, rows: QuerySet[ToolCall], name: str, kinds: list[str]

@@ -16,6 +16,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Exists, OuterRef
 
 from agui_host.protocol.fold.calls import Calls
+from agui_host.teams.models import Team
 from runs.lifecycle.insight import doubles, reading
 from runs.lifecycle.insight.fingerprint import fingerprint, normalised
 from runs.lifecycle.insight.reading import Read, RunRow
@@ -155,8 +156,9 @@ def _store_alone(team_id: UUID, run_id: UUID) -> int:
 
 
 def _teams() -> list[UUID]:
-    rows = UnreadRun.objects.order_by("team_id").values_list("team_id", flat=True)
-    return list(rows.distinct())
+    # A look at the index for each team: a distinct would read all unread runs for each turn.
+    unread = Exists(UnreadRun.objects.filter(team=OuterRef("pk")))
+    return list(Team.objects.filter(unread).order_by("pk").values_list("pk", flat=True))
 
 
 def _read(run: RunRow) -> Read:

@@ -63,6 +63,13 @@ class ToolCall(TeamOwned):
         indexes = [
             models.Index(fields=["team", "-at"], name="call_team_newest"),
             models.Index(fields=["team", "name", "-at"], name="call_tool_newest"),
+            models.Index(fields=["agent", "-at"], name="call_agent_newest"),
+            # failed calls, and calls without a result, which are few
+            models.Index(
+                fields=["team", "status", "-at"],
+                condition=~Q(status=Called.OK.value),
+                name="call_not_ok",
+            ),
             models.Index(fields=["team", "-at"], condition=~Q(double=""), name="call_doubles"),
             models.Index(fields=["root"], name="call_of_root"),
         ]

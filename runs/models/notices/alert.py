@@ -69,3 +69,8 @@ class Alert(TeamOwned):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_snoozed(self) -> bool:
+        """Whether it tells nothing at present."""
+        return self.snoozed_until is not None and self.snoozed_until > clock.now()

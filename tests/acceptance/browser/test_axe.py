@@ -41,7 +41,7 @@ def views(page: Page, runs: dict[str, str]) -> Iterator[str]:
     failed = f"/runs/{runs['failed']}/"
     for address in ("/runs/", "/runs/import", "/inbox/", "/team/", "/team/keys/", "/team/shared/",
                     "/agents/", "/agents/docs/", "/agents/docs/change", "/agents/connect",
-                    "/team/received/", f"{failed}change", f"{failed}compare",
+                    "/team/received/", "/team/audit/", f"{failed}change", f"{failed}compare",
                     f"/runs/{runs['asking']}/"):  # fmt: skip
         page.goto(address)
         yield address

@@ -96,16 +96,16 @@ def test_tools_their_calls_and_those_made_twice(cast: Cast, browse: Browse) -> N
     assert "Error: no" in text
     assert str(run.pk) in text
     assert "There are no such calls" in page(browse(cast.charlie), "/tool-calls/?name=charge")
-    for odd in ("?name=%00", "?days=x", "?name=charge&before=x", "?name=charge&before=9999-12-31"):
+    for odd in ("?name=%00", "?days=x", "?name=charge&before=x", "?name=charge&before=9999-12-31",
+                "?name=charge&before=2026-11-27_x"):  # fmt: skip
         page(client, f"/tool-calls/{odd}")
 
 
 def test_older_calls_are_one_click_away(cast: Cast, browse: Browse) -> None:
     ran(cast.alice, *(call(str(n), f'{{"n": {n}}}') for n in range(60)))
     storing.run_once(20)
-    for row in ToolCall.objects.of_any_team():  # one call a millisecond, as in a slower run
-        at = row.at.replace(microsecond=1000 * int(row.call))
-        ToolCall.objects.of_any_team().filter(pk=row.pk).update(at=at)
+    calls = ToolCall.objects.of_any_team()
+    calls.update(at=calls[0].at)  # of an agent that gives no times: that of the run's end
     client = browse(cast.vera)
     text = page(client, "/tool-calls/?name=charge")
     [older] = re.findall(r'href="(\?name=charge&amp;before=[^"]*)"', text)

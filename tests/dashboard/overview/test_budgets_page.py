@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 
+from agui_host.teams.models import Membership
 from runs.lifecycle.budgets import spending
 from runs.models import Budget, Spent
 from tests.cast import Cast, start
@@ -43,6 +44,24 @@ def test_an_owner_makes_changes_and_deletes_one(cast: Cast, browse: Browse) -> N
     assert "Delete this budget?" in owner.post(f"/budgets/{row.pk}/remove").content.decode()
     assert owner.post(f"/budgets/{row.pk}/remove", SURE).status_code == 302
     assert not Budget.objects.for_team(cast.team).exists()
+
+
+def test_a_budget_leads_to_its_runs(cast: Cast, browse: Browse) -> None:
+    """Also one that was made by an id; one without a period counts runs from before it."""
+    client = browse(cast.alice)
+    member = Membership.objects.for_team(cast.team).get(user=cast.bob.user)
+    for scope, of, link in (
+        ("agent", str(cast.echo.pk), "agent=echo"),
+        ("person", str(member.pk), "started_by=user%3Abob"),
+        ("person", "end:ann", "started_by=end%3Aann"), ("team", "", "since="),
+    ):  # fmt: skip
+        body = NEW | {"scope": scope, "of": of}
+        assert client.post("/budgets/", body).status_code == 302, scope
+        assert f'href="/runs/?{link}' in page(client), scope
+    assert client.post("/budgets/", NEW | {"period": ""}).status_code == 302
+    text = page(client)
+    assert 'href="/runs/?agent=echo"' in text
+    assert "in total" in text
 
 
 def test_others_see_the_meters_only(cast: Cast, browse: Browse) -> None:

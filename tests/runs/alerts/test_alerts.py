@@ -207,6 +207,9 @@ def test_a_snoozed_alert_tells_nothing(busy: Cast) -> None:
     patched = patch(busy, alert, threshold=1000)
     assert patched.json["state"] == "ok"
     assert changes(alert) == ["fired", "resolved"]
+    newest = Notice.objects.for_team(busy.team).filter(subject=alert.pk).first()
+    assert newest is not None
+    assert newest.tell == [], "nobody is told of the change"
     for wrong in ("2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z", "soon"):
         answer = ask_now("POST", address, busy.alice.headers, json={"until": wrong})
         assert answer.status == 422, wrong
@@ -233,7 +236,7 @@ def test_a_change_or_pause_resolves_it(busy: Cast) -> None:
 
 def test_a_saved_view_gives_its_filters(busy: Cast) -> None:
     def view(query: str, actor: Actor = busy.alice) -> str:
-        body = {"name": query or "all", "query": query}
+        body = {"name": query[:60] or "all", "query": query}
         return str(ask_now("POST", "/api/v1/views", actor.headers, json=body).json["id"])
 
     alert = made(busy.alice, view=view("status=failed&agent=echo&started_by=user%3Aalice"))
@@ -243,6 +246,10 @@ def test_a_saved_view_gives_its_filters(busy: Cast) -> None:
         body = {"name": "a", "measure": measure, "threshold": 1, "view": view(query)}
         answer = ask_now("POST", LIST, busy.alice.headers, json=body)
         assert answer.status == 422, query
+    twice = made(busy.alice, view=view("agent=other&agent=echo"))
+    assert twice.agent == "echo", "the last one, as in the list of runs"
+    long = {"name": "a", "measure": "cost", "threshold": 1, "view": view(f"started_by={'a' * 201}")}
+    assert ask_now("POST", LIST, busy.alice.headers, json=long).status == 422
     body = {"name": "a", "measure": "cost", "threshold": 1, "view": view("", busy.bob)}
     assert ask_now("POST", LIST, busy.alice.headers, json=body).status == 404
 

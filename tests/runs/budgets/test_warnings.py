@@ -9,7 +9,8 @@ from uuid import UUID
 import pytest
 from allauth.account.models import EmailAddress
 from django.core import mail
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -161,12 +162,29 @@ def test_a_private_thread_is_told_of_only_to_its_owner(cast: Cast) -> None:
     spend(of_agent, 9)
     scopes = [{message["data"]["scope"] for message in messages_to(w)} for w in (bobs, mine, other)]
     assert scopes == [{"team", "agent"}, {"run", "team", "agent"}, {"agent"}]
-    mails = warnings.written(cast.team, warnings.take())
+    taken = warnings.take()
+    with CaptureQueriesContext(connection) as for_three:
+        mails = warnings.written(cast.team, taken)
+    with CaptureQueriesContext(connection) as for_one:
+        warnings.written(cast.team, taken[:1])
+    assert len(for_three) == len(for_one), "as many queries, however many notices"
     assert {m.to[0]: m.body.count("budget of") for m in mails} == {
         "alice@example.com": 3, "bob@example.com": 2,
     }  # fmt: skip
     assert warnings.take() == []
     assert [len(warnings.standing(a.principal)) for a in (cast.alice, cast.vera)] == [3, 0]
+
+
+def test_many_budgets_of_threads_take_as_many_queries_as_one(cast: Cast) -> None:
+    counts = set()
+    for number in range(3):
+        run = start(cast.alice, threadId=f"t{number}")
+        for scope in ("thread", "run"):
+            made(cast.alice, scope, str(run.pk if scope == "run" else run.thread_id))
+        with CaptureQueriesContext(connection) as queries:
+            assert len(manage.visible(cast.bob.principal)) == 2 * (number + 1)
+        counts.add(len(queries))
+    assert len(counts) == 1
 
 
 async def test_a_worker_mails_it_once(cast: Cast) -> None:

@@ -3,17 +3,20 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import Settings
 
 from agui_host.backends.postgres.bridge import db
 from events.writer import JournalWriter
+from runs.access.evaluation import data_sets, lines
 from runs.lifecycle import lifecycle
+from runs.lifecycle.deletion import retention
 from runs.models import Run, RunLabel, Thread, TrialRun
 from tests.asgi import Answer, ask_now
 from tests.cast import Actor, Cast, Register, perform, start
@@ -206,3 +209,26 @@ def test_a_trial_waits_at_a_limit_and_goes_on(cast: Cast, settings: Settings) ->
     assert (unknown.status, unknown.code) == (404, "unknown_agent")
     assert len(ask_now("GET", address, cast.vera.headers).json["results"]) == 1
     assert ask_now("GET", f"/api/v1/trials/{trial['id']}", cast.charlie.headers).status == 404
+    counts = set()
+    for number in range(2, 4):
+        ask_now("POST", address, cast.alice.headers, json={"agent": "echo"})
+        with CaptureQueriesContext(connection) as queries:
+            rows = ask_now("GET", address, cast.vera.headers).json["results"]
+        assert [row["waiting"] for row in rows] == [0] * number
+        counts.add(len(queries))
+    assert len(counts) == 1, "as many queries, however many trials"
+
+
+def test_a_run_that_is_purged_meanwhile_is_left_out_of_an_export(cast: Cast) -> None:
+    runs = [ended(cast.alice) for _ in range(2)]
+    row = data_sets.find(cast.alice.principal, UUID(made(cast.alice, *runs)))
+    export = lines.of(cast.alice.principal, row, "langfuse")
+    assert json.loads(next(export))["id"] == str(runs[1].pk)
+    retention.purge_run(runs[0])
+    assert list(export) == []
+
+
+@pytest.mark.parametrize("query", ["runs?review=maybe", "runs?revew=true", "export?from=langfuse"])
+def test_a_wrong_query_is_refused(cast: Cast, query: str) -> None:
+    key = made(cast.alice)
+    assert ask_now("GET", f"{SETS}/{key}/{query}", cast.alice.headers).status in (400, 422)
