@@ -232,10 +232,24 @@ class HttpRuntime:
         )
 
     async def _say(self, address: str, content: bytes) -> int:
-        """POST a message to the agent, at an address of its own origin. Raises httpx's errors."""
+        """POST a message to the agent, at an address of its own origin. Raises httpx's errors.
+
+        Of the answer only the status counts: its body could be endless.
+        """
         seconds = self._timeouts.connect_seconds
-        headers = self._headers | HEADERS | {"accept": "application/json"}
-        response = await _client().post(address, content=content, headers=headers, timeout=seconds)
+        request = _client().build_request(
+            "POST",
+            address,
+            content=content,
+            headers=self._headers | HEADERS | {"accept": "application/json"},
+            timeout=seconds,
+        )
+        try:
+            async with asyncio.timeout(2 * seconds):
+                response = await _client().send(request, stream=True)
+        except TimeoutError:
+            raise httpx.ReadTimeout("no answer in time", request=request) from None
+        await response.aclose()
         return response.status_code
 
 
