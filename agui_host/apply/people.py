@@ -1,5 +1,6 @@
 """``/api/v1/operator/people``: a person's data, and their erasure, by an operator's key."""
 
+import json
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -12,8 +13,10 @@ from agui_host.apply.api import OperatorView
 from agui_host.apply.changes import BY
 from agui_host.backends.postgres import scope
 from agui_host.errors import NotFound
+from agui_host.teams import audit
 from agui_host.teams.api.bodies import Body
 from agui_host.teams.directory import accounts
+from agui_host.teams.models import Membership
 from runs.access.people import erasure, export
 
 
@@ -42,8 +45,12 @@ class Person(OperatorView):
     @extend_schema(responses={200: RecordsSerializer})
     @scope.everywhere()
     def get(self, request: Request, login: str) -> Response:
-        """All that the host has about the person, without secrets."""
-        return Response({"records": list(export.records(_find(login)))})
+        """All that the host has about the person, without secrets; their teams' logs name it."""
+        user = _find(login)
+        records = list(map(json.loads, export.bounded(user)))
+        for row in Membership.objects.of_one_person().filter(user=user).select_related("team"):
+            audit.record(BY, row.team, "person.exported", user.get_username())
+        return Response({"records": records})
 
     @extend_schema(request=ChangePersonSerializer, responses={204: None})
     @scope.everywhere()

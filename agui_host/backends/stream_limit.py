@@ -190,12 +190,12 @@ class Seats:
         if seat in owner.departures and not later:
             await self._exchange(owner)
 
-    def fullest(self, most: int) -> list[tuple[UUID | str, int, int]]:
-        """Owners with a limit: their open streams over all processes, and the limit."""
-        limited = [(name, own) for name, own in self._owners.items() if own.most]
+    def fullest(self, most: int) -> list[tuple[UUID, int, int]]:
+        """Teams with a limit: their open streams over all processes, and the limit."""
         counts = [
             (name, max(own.total, len(own.members) + len(own.arrivals)), own.most)
-            for name, own in limited
+            for name, own in self._owners.items()
+            if own.most and isinstance(name, UUID)
         ]
         return sorted(counts, key=lambda count: count[1] / count[2], reverse=True)[:most]
 

@@ -154,6 +154,7 @@ urlpatterns: list[URLPattern] = [
     path("team/rules", rules.change, name="team-rules"),
     path("team/keys/", keys.keys, name="team-keys"),
     path("team/keys/<uuid:key_id>/rotate", keys.rotate, name="team-key-rotate"),
+    path("team/keys/<uuid:key_id>/end-users", keys.end_users, name="team-key-end-users"),
     path("team/keys/<uuid:key_id>/revoke", keys.revoke, name="team-key-revoke"),
     path("team/webhooks/", webhooks.listing, name="team-webhooks"),
     path("team/webhooks/<uuid:webhook_id>/", webhooks.detail, name="team-webhook"),

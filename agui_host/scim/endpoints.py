@@ -1,10 +1,10 @@
 """The views of ``/scim/v2``; the key in the header names the team."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Count, Prefetch, QuerySet, prefetch_related_objects
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.renderers import JSONRenderer
@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.backends import work
 from agui_host.errors import NotFound, Unauthenticated
 from agui_host.scim import filters, resources, schemas
 from agui_host.scim.errors import handle
@@ -19,12 +20,30 @@ from agui_host.scim.media import ScimParser, ScimRenderer
 from agui_host.scim.patch import patched
 from agui_host.teams.authentication import Principal, principal_of
 from agui_host.teams.directory import groups, people
+from agui_host.teams.limits import refuse_work
 from agui_host.teams.models import ScimGroup, ScimGroupMember, ScimUser
 from runs.api.parsers import StrictJSONParser
 
 LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
+MOST_ENTRIES = 20_000
+"""Members of the groups, or groups of the users, of one page."""
+ENTRY = 50
+"""Units of work for an entry: a row of the database, and about 200 characters."""
 Json = dict[str, Any]
+R = TypeVar("R", ScimUser, ScimGroup)
 Method = TypeVar("Method", bound=Callable[..., Response])
+
+
+class Entries(NamedTuple):
+    """The attribute with the rows that join people and groups, from one side to the other."""
+
+    name: str
+    of: str
+    to: str
+
+
+GROUPS = Entries("groups", "person", "group")
+MEMBERS = Entries("members", "group", "person")
 LISTED = [
     OpenApiParameter("filter", str, description="Comparisons by `eq`, joined by `and`."),
     OpenApiParameter("startIndex", int, description="The first result, from 1."),
@@ -68,6 +87,7 @@ class ScimView(APIView):
         if principal.kind != "key":
             raise Unauthenticated
         principal.require("provision")
+        refuse_work(principal.team.pk)
         return principal
 
 
@@ -77,8 +97,8 @@ class Users(ScimView):
     @listing("Users")
     def get(self, request: Request) -> Response:
         """The team's users of the directory."""
-        rows = _with_groups(people.visible(self.directory(request)))
-        return _page(request, rows, filters.USERS, resources.user)
+        rows = people.visible(self.directory(request))
+        return _page(request, rows, filters.USERS, GROUPS, resources.user)
 
     @making
     def post(self, request: Request) -> Response:
@@ -124,8 +144,8 @@ class Groups(ScimView):
     @listing("Groups")
     def get(self, request: Request) -> Response:
         """The team's groups of the directory."""
-        rows = _with_people(groups.visible(self.directory(request)))
-        return _page(request, rows, filters.GROUPS, resources.group)
+        rows = groups.visible(self.directory(request))
+        return _page(request, rows, filters.GROUPS, MEMBERS, resources.group)
 
     @making
     def post(self, request: Request) -> Response:
@@ -216,23 +236,32 @@ class Schema(ScimView):
 
 
 def _user(principal: Principal, key: UUID) -> Json:
-    people.find(principal, key)
-    return resources.user(_with_groups(people.visible(principal)).get(pk=key))
+    return resources.user(*_with([people.find(principal, key)], GROUPS))
 
 
 def _group(principal: Principal, key: UUID) -> Json:
-    groups.find(principal, key)
-    return resources.group(_with_people(groups.visible(principal)).get(pk=key))
+    return resources.group(*_with([groups.find(principal, key)], MEMBERS))
 
 
-def _with_groups(rows: QuerySet[ScimUser]) -> QuerySet[ScimUser]:
-    mine = ScimGroupMember.objects.already_found().select_related("group").order_by("pk")
-    return rows.prefetch_related(Prefetch("groups", mine))
+def _with(rows: list[R], entries: Entries, *, wanted: bool = True) -> list[R]:
+    """The rows, or the first of them, with their entries: at most ``MOST_ENTRIES``, or one row's.
 
-
-def _with_people(rows: QuerySet[ScimGroup]) -> QuerySet[ScimGroup]:
-    mine = ScimGroupMember.objects.already_found().select_related("person").order_by("pk")
-    return rows.prefetch_related(Prefetch("members", mine))
+    The standard allows a page to end early.
+    """
+    mine = ScimGroupMember.objects.already_found().filter(**{f"{entries.of}__in": rows})
+    if wanted:
+        counted = mine.order_by().values_list(entries.of).annotate(number=Count("pk"))
+        counts, total, fitting = dict(counted), 0, list[R]()
+        for row in rows:
+            total += counts.get(row.pk, 0)
+            if fitting and total > MOST_ENTRIES:
+                break
+            fitting.append(row)
+        if fitting:
+            work.charge(fitting[0].team_id, "view", ENTRY * (total + len(fitting)))
+        rows, mine = fitting, mine.select_related(entries.to).order_by("pk")
+    prefetch_related_objects(rows, Prefetch(entries.name, mine if wanted else mine.none()))
+    return rows
 
 
 def _made(resource: Json) -> Response:
@@ -252,6 +281,7 @@ def _page(
     request: Request,
     rows: QuerySet[Any],
     columns: dict[str, str],
+    entries: Entries,
     as_json: Callable[[Any], Json],
 ) -> Response:
     text = request.query_params.get("filter", "")
@@ -259,7 +289,10 @@ def _page(
         rows = rows.filter(filters.condition(text, columns))
     start = max(1, _number(request, "startIndex", 1))
     count = min(max(0, _number(request, "count", 100)), schemas.MOST_RESULTS)
-    page = [_cut(request, as_json(row)) for row in rows[start - 1 : start - 1 + count]]
+    found = _with(
+        list(rows[start - 1 : start - 1 + count]), entries, wanted=_shows(request, entries.name)
+    )
+    page = [_cut(request, as_json(row)) for row in found]
     return Response(_list(page, rows.count(), start))
 
 
@@ -283,12 +316,14 @@ def _number(request: Request, name: str, default: int) -> int:
 
 def _cut(request: Request, resource: Json) -> Json:
     """The resource with the attributes that the request asks for; schemas and id stay."""
-    always = {"schemas", "id"}
+    return {k: v for k, v in resource.items() if k in ("schemas", "id") or _shows(request, k)}
+
+
+def _shows(request: Request, name: str) -> bool:
     only = _names(request, "attributes")
     if only:
-        return {k: v for k, v in resource.items() if k in always or k.lower() in only}
-    out = _names(request, "excludedAttributes")
-    return {k: v for k, v in resource.items() if k in always or k.lower() not in out}
+        return name.lower() in only
+    return name.lower() not in _names(request, "excludedAttributes")
 
 
 def _names(request: Request, parameter: str) -> set[str]:

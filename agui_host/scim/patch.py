@@ -7,9 +7,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from agui_host.protocol.strict_json import dumps_sorted
 from agui_host.scim.errors import InvalidPath, InvalidSyntax
 
+Rows = dict[str, Any]
+Test = tuple[str | None, str] | None
 MOST_OPERATIONS = 1_000
+LONG = 1_000
+"""Entries of a list up to which an operation can look at each."""
 SINGLE = ("userName", "externalId", "displayName", "active", "name")
 MULTIPLE = ("emails", "members")
 NAMES = {name.lower(): name for name in (*SINGLE, *MULTIPLE)}
@@ -27,7 +32,7 @@ def patched(resource: Mapping[str, Any], body: Any) -> dict[str, Any]:
     operations = _member(body, "Operations")
     if not isinstance(operations, list) or not 1 <= len(operations) <= MOST_OPERATIONS:
         raise InvalidSyntax(f"Send 1 to {MOST_OPERATIONS} Operations.")
-    result = dict(resource)
+    result = {**resource, **{name: _keyed(resource.get(name)) for name in MULTIPLE}}
     for operation in operations:
         if not isinstance(operation, Mapping):
             raise InvalidSyntax("An operation is an object.")
@@ -36,7 +41,7 @@ def patched(resource: Mapping[str, Any], body: Any) -> dict[str, Any]:
             raise InvalidSyntax("op is add, replace or remove.")
         path, value = _member(operation, "path"), _member(operation, "value")
         _operate(result, verb, path, value)
-    return result
+    return result | {name: list(result[name].values()) for name in MULTIPLE}
 
 
 def _operate(resource: dict[str, Any], verb: str, path: Any, value: Any) -> None:
@@ -59,7 +64,7 @@ def _operate(resource: dict[str, Any], verb: str, path: Any, value: Any) -> None
         return
     if name in MULTIPLE:
         test = (SUBS.get(match["by"].lower()), match["test"]) if match["by"] else None
-        resource[name] = _list(resource.get(name) or [], verb, test, sub, value)
+        resource[name] = _change(resource[name], verb, test, sub, value)
     elif sub is not None:
         part = dict(resource.get(name) or {}) if name == "name" else {}
         resource[name] = {**part, sub: None if verb == "remove" else value}
@@ -69,43 +74,63 @@ def _operate(resource: dict[str, Any], verb: str, path: Any, value: Any) -> None
         resource[name] = None if verb == "remove" else value
 
 
-def _list(
-    rows: list[Any], verb: str, test: tuple[str | None, str] | None, sub: str | None, value: Any
-) -> list[Any]:
+def _keyed(rows: Any) -> Rows:
+    """The entries of a list by their values, so that each operation finds its own at once."""
+    listed = rows if isinstance(rows, list) else [] if rows is None else [rows]
+    return {_key(row): row for row in listed}
+
+
+def _key(row: Any) -> str:
+    value = row.get("value") if isinstance(row, Mapping) else row
+    return value.lower() if isinstance(value, str) else f"\0{dumps_sorted(row)}"
+
+
+def _change(rows: Rows, verb: str, test: Test, sub: str | None, value: Any) -> Rows:
     """A multi-valued attribute after an operation on all of it, or on the rows of a filter."""
     if test is None and sub is None:
-        values = value if isinstance(value, list) else [] if value is None else [value]
-        if verb == "replace":
+        values = _keyed(value)
+        if verb == "replace" or (verb == "remove" and not values):
             return values
         if verb == "add":
-            return rows + [row for row in values if row not in rows]
-        doomed = {_value(row) for row in values}
-        return [row for row in rows if values and _value(row) not in doomed]
-    hits = [row for row in rows if test is None or _fits(row, test)]
-    if verb == "remove":
-        if sub is None:
-            return [row for row in rows if row not in hits]
-        return [_without(row, sub) if row in hits else row for row in rows]
+            rows.update(values)
+        for key in values if verb == "remove" else ():
+            rows.pop(key, None)
+        return rows
+    hits = _hits(rows, test)
+    if verb == "remove" and sub is None:
+        for key in hits:
+            del rows[key]
+        return rows
     change = {sub: value} if sub else value if isinstance(value, Mapping) else {"value": value}
-    if not hits:
-        beginning = {test[0]: test[1]} if test and test[0] else {}
-        return [*rows, {**beginning, **change}]
-    return [{**row, **change} if row in hits else row for row in rows]
+    if verb != "remove" and not hits:
+        row = {**({test[0]: test[1]} if test and test[0] else {}), **change}
+        rows[_key(row)] = row
+        return rows
+    for key in hits:
+        rows[key] = _without(rows[key], sub) if verb == "remove" else {**rows[key], **change}
+    # The keys of the changed rows, in the same order.
+    return _keyed(list(rows.values())) if "value" in change and len(rows) <= LONG else rows
 
 
-def _fits(row: Any, test: tuple[str | None, str]) -> bool:
+def _hits(rows: Rows, test: Test) -> list[str]:
+    """The keys of the objects that a filter selects. Raises InvalidPath."""
+    if test is not None and test[0] == "value":
+        key = test[1].lower()
+        return [key] if isinstance(rows.get(key), Mapping) else []
+    if len(rows) > LONG:
+        raise InvalidPath(f"A list of more than {LONG:,} is filtered by value.")
+    objects = [(key, row) for key, row in rows.items() if isinstance(row, Mapping)]
+    return [key for key, row in objects if test is None or _fits(row, test)]
+
+
+def _fits(row: Mapping[str, Any], test: tuple[str | None, str]) -> bool:
     name, text = test
-    value = row.get(name) if isinstance(row, Mapping) and name else None
+    value = row.get(name) if name else None
     return value is not None and str(value).lower() == text.lower()
 
 
-def _without(row: Any, sub: str) -> dict[str, Any]:
+def _without(row: Any, sub: str | None) -> dict[str, Any]:
     return {name: part for name, part in row.items() if name != sub}
-
-
-def _value(row: Any) -> Any:
-    value = row.get("value") if isinstance(row, Mapping) else row
-    return value if isinstance(value, str) else None
 
 
 def _member(body: Any, name: str) -> Any:

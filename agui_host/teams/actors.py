@@ -27,7 +27,7 @@ class EndUser:
 
     @property
     def name(self) -> str:
-        """The name in budgets and in the usage by person."""
+        """The name in the usage by person."""
         return f"{END_USER}{self.sub}"
 
 

@@ -51,6 +51,8 @@ AGUI_LOOP_BLOCK_WARN: float = env.seconds("AGUI_LOOP_BLOCK_WARN", default=5.0, l
 AGUI_LOOP_BLOCK_LIMIT: float = env.seconds("AGUI_LOOP_BLOCK_LIMIT", default=60.0, least=0.01)
 AGUI_KEY_CACHE_SECONDS: float = env.seconds("AGUI_KEY_CACHE_SECONDS", default=1.0, most=2)
 AGUI_END_USER_SECONDS: int = env.number("AGUI_END_USER_SECONDS", default=3600, least=60)
+AGUI_END_USER_RUNS_PER_MINUTE: int = env.number("AGUI_END_USER_RUNS_PER_MINUTE", default=60)
+AGUI_END_USER_STREAMS: int = env.number("AGUI_END_USER_STREAMS", default=20)
 AGUI_SSE_HEARTBEAT: float = env.seconds("AGUI_SSE_HEARTBEAT", default=15.0, least=0.01)
 AGUI_STALL_TIMEOUT: float = env.seconds("AGUI_STALL_TIMEOUT", default=120.0, least=0.01)
 AGUI_METRICS_KEY: str = env.text("AGUI_METRICS_KEY", rule=validators.api_key, secret=True)

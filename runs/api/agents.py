@@ -36,6 +36,9 @@ SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "header
          "middleware", "context_providers", "queue", "is_tool", "is_default", "enabled", "version",
          "created_at"]  # fmt: skip
 
+HIDDEN: dict[str, Any] = {
+    "url": None, "settings": None, "headers": [], "middleware": [], "context_providers": [],
+}  # fmt: skip
 OPTIONS = {
     "type": "array",
     "items": {
@@ -71,6 +74,13 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         model = Agent
         fields = SHOWN
         read_only_fields = fields
+
+    def to_representation(self, row: Agent) -> dict[str, Any]:
+        """The agent; without its configuration for an end user, who is no member of the team."""
+        shown: dict[str, Any] = super().to_representation(row)
+        request = self.context.get("request")
+        is_hidden = request is not None and principal_of(request).end_user is not None
+        return shown | HIDDEN if is_hidden else shown
 
     def get_url(self, row: Agent) -> str | None:
         """The URL of a remote agent; null for other kinds."""
@@ -252,9 +262,8 @@ class AgentDetail(generics.RetrieveAPIView[Agent]):
     @extend_schema(responses={200: AgentSerializer})
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One agent."""
-        return Response(
-            AgentSerializer(team_agents.find(principal_of(request), kwargs["slug"])).data
-        )
+        row = team_agents.find(principal_of(request), kwargs["slug"])
+        return Response(AgentSerializer(row, context={"request": request}).data)
 
     @extend_schema(request=AgentChangeSerializer, responses={200: AgentSerializer})
     def patch(self, request: Request, slug: str) -> Response:

@@ -29,11 +29,13 @@ from uuid import UUID
 
 import psycopg
 import structlog
+from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
 from agui_host.backends.postgres import clock
 from agui_host.protocol.ids import uuid7_floor, uuid7_seconds
+from agui_host.teams.actors import Actor
 from agui_host.teams.limits import BudgetExceeded, LimitReached, Limits, default
 from events.writer import FollowUp
 from events.writer.lease import Statement
@@ -106,6 +108,21 @@ def check_of(team_id: UUID, limits: Limits) -> dict[str, Any]:
         "most_runs": limits.runs_per_minute,
         "since": uuid7_floor(clock.seconds() - MINUTE),
     }
+
+
+def check_person(team_id: UUID, starter: Actor) -> None:
+    """Raises LimitReached if this end user may not start a run now; as exact as ``check``."""
+    most = settings.AGUI_END_USER_RUNS_PER_MINUTE
+    if starter.end_user is None or not most:
+        return
+    theirs = Run.objects.filter(
+        team=team_id, end_user=starter.end_user.sub, thread__creator=starter.actor_id, parent=None,
+        pk__gt=uuid7_floor(clock.seconds() - MINUTE),
+    )  # fmt: skip
+    oldest = theirs.order_by("-pk").values_list("pk", flat=True)[most - 1 : most].first()
+    if oldest is not None:
+        after = uuid7_seconds(oldest) + MINUTE - clock.seconds()
+        raise LimitReached.of("end_user_runs_per_minute", most, after=after)
 
 
 def place(run: Run, limits: Limits) -> None:

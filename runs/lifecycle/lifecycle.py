@@ -188,6 +188,8 @@ def make(
     # A parent can be old, and so can the team that was read with it.
     limits = limits_of(team.pk if parent else team)
     admission.check(team.pk, limits)
+    if parent is None and repeats is None:
+        admission.check_person(team.pk, starter)
     policy = request.on_busy or OnBusy(agent.on_busy)
     may_displace = displacing if request.on_busy else None
     if not is_new:

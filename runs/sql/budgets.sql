@@ -9,10 +9,13 @@ create function agui_budget_keys(
     select array[team::text, agent::text, thread::text, run::text, starter]
 $$;
 
--- The names of the person for whom a key started a run, by which budgets find it as well.
+-- The id of the person for whom a key started a run, by which budgets find it as well: whoever began
+-- its thread. Another key's end user of the same name has another id.
 -- planner: as usual
-create function agui_budget_end_user(end_user text) returns text[] language sql immutable as $$
-    select case when end_user = '' then array[]::text[] else array['end:' || end_user] end
+create function agui_budget_of_end_user(of_thread uuid, end_user text)
+    returns text[] language sql stable as $$
+    select case when end_user = '' then array[]::text[]
+                else array(select creator::text from runs_thread where id = of_thread) end
 $$;
 
 -- The start of a budget's present period; for one without periods, the start of all time.
@@ -64,7 +67,7 @@ declare
     its_keys text[];
 begin
     select team_id, agui_budget_keys(team_id, agent_id, thread_id, journal_id, starter)
-                    || agui_budget_end_user(end_user)
+                    || agui_budget_of_end_user(thread_id, end_user)
       into its_team, its_keys from runs_run where journal_id = of_run;
     perform from runs_budget where team_id = its_team order by id for no key update;
     if not found then
@@ -152,7 +155,7 @@ begin
      where budget.team_id = new.team_id
        and budget.key = any (agui_budget_keys(
             new.team_id, new.agent_id, new.thread_id, new.journal_id, new.starter)
-            || agui_budget_end_user(new.end_user))
+            || agui_budget_of_end_user(new.thread_id, new.end_user))
        and uncounted.amount + case when budget.since < agui_budget_begins(budget.period)
                                    then 0 else budget.used end >= budget.max
        and (budget.at_limit = 'end' or exists (

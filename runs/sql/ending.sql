@@ -41,7 +41,7 @@ begin
         insert into runs_spent (team_id, run_id, keys, tokens, cost, at)
         select team_id, of_run,
                agui_budget_keys(team_id, agent_id, thread_id, journal_id, starter)
-                   || agui_budget_end_user(end_user),
+                   || agui_budget_of_end_user(thread_id, end_user),
                coalesce(read_tokens + written_tokens, read_tokens, written_tokens, 0)
                    - coalesce(counted.tokens, 0),
                coalesce(dollars, 0)::numeric(24, 6) - coalesce(counted.cost, 0),

@@ -127,6 +127,8 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_SSE_HEARTBEAT": SPANS,
     "AGUI_KEY_CACHE_SECONDS": (*SECONDS, "3"),
     "AGUI_END_USER_SECONDS": NUMBERS,
+    "AGUI_END_USER_RUNS_PER_MINUTE": NUMBERS,
+    "AGUI_END_USER_STREAMS": NUMBERS,
     "AGUI_STALL_TIMEOUT": SPANS,
     "AGUI_METRICS_KEY": ("short", "ü" * 40),
     "AGUI_METRICS_ADDRESS": ("9464", "host:", ":9464", "host:0", "host:port", "host:70000"),

@@ -59,6 +59,12 @@ def slow_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_limit, "TELL", 3600.0)
 
 
+async def test_links_and_end_users_hide_no_team_from_the_metrics() -> None:
+    seats, team = Seats(), uuid.uuid4()
+    async with seats.taken("link:full", 1), seats.taken("end:full", 1), seats.taken(team, 100):
+        assert seats.fullest(1) == [(team, 1, 100)]
+
+
 async def test_two_processes_share_an_owners_seats() -> None:
     owner, one, other = uuid.uuid4(), Seats(), Seats()
     async with one.taken(owner, 2) as first, other.taken(owner, 2) as second:

@@ -1,10 +1,12 @@
 """The pages of the team's keys, of what it shares, of its rules, and of taking somebody out."""
 
 import re
+import time
 
+import jwt
 import pytest
 
-from agui_host.teams import keys
+from agui_host.teams import authentication, keys
 from agui_host.teams.access import api_keys
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import ApiKey, Membership, Role
@@ -47,6 +49,27 @@ def test_rotated_and_revoked(cast: Cast, browse: Browse) -> None:
     assert keys.find(new_key[0]) is None
     assert browser.post(f"{KEYS}{new.pk}/rotate").status_code == 409
     assert browser.post(f"{KEYS}{row.pk}/rotate", {"overlap": "-1"}).status_code == 422
+
+
+def test_a_secret_for_end_users_is_made_and_shown_once(cast: Cast, browse: Browse) -> None:
+    row, key = keys.create_key(cast.team, "product", Role.MEMBER)
+    place, former = f"{KEYS}{row.pk}/end-users", ""
+    for _ in range(2):
+        assert "refused at once" in browse(cast.alice).post(place).content.decode()
+        page = browse(cast.alice).post(place, SURE).content.decode()
+        secret = re.search(r"<code>([\w-]{43})</code>", page)
+        assert secret
+        assert secret[1] != former
+        assert secret[1] not in browse(cast.alice).get(KEYS).content.decode()
+        former = secret[1]
+        token = jwt.encode({"sub": "dora", "exp": int(time.time()) + 60}, former, "HS256")
+        headers = {"authorization": f"Bearer {key}", "x-agui-user": token}
+        assert authentication.resolve(headers, {}).end_user is not None
+    for actor in (cast.bob, cast.charlie):
+        assert browse(actor).post(place, SURE).status_code in (403, 404)
+    assert authentication.resolve(headers, {}).end_user is not None
+    keys.revoke(ApiKey.objects.for_team(cast.team).get(pk=row.pk), "host")
+    assert browse(cast.alice).post(place, SURE).status_code == 409
 
 
 @pytest.mark.parametrize(

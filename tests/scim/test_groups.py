@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from agui_host.backends import work
+from agui_host.scim import endpoints
 from agui_host.teams.models import GroupRule, Membership, Role, ScimGroupMember
 from tests.cast import Cast
 from tests.scim.conftest import Connect, Directory
@@ -77,6 +79,16 @@ def test_a_deleted_group_takes_its_role_along(cast: Cast, directory: Directory, 
     assert role(cast) == Role.VIEWER
 
 
+def test_the_role_of_a_removed_rule_ends_with_the_group(
+    cast: Cast, directory: Directory, dora: str
+) -> None:
+    crew = group(directory, dora)
+    GroupRule.objects.for_team(cast.team).delete()
+    assert role(cast) == Role.ADMIN
+    assert directory.ask("DELETE", f"Groups/{crew}").status == 204
+    assert role(cast) == Role.VIEWER
+
+
 def test_people_of_another_directory_are_no_members(
     cast: Cast, directory: Directory, connect: Connect, dora: str
 ) -> None:
@@ -101,3 +113,32 @@ def test_odd_groups_are_refused(cast: Cast, directory: Directory, body: Any) -> 
     assert group(directory, name="second") != crew
     again = directory.ask("POST", "Groups", {"displayName": "CREW"})
     assert (again.status, again.json["scimType"]) == (409, "uniqueness")
+
+
+def test_pages_end_early_with_large_groups(
+    cast: Cast, directory: Directory, dora: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoints, "MOST_ENTRIES", 3)
+    eve = str(directory.user("eve@example.com")["id"])
+    for number in range(3):
+        group(directory, dora, eve, name=f"group {number}")
+
+    def sizes(query: str) -> list[int]:
+        body = directory.ask("GET", query).json
+        assert (body["totalResults"], body["itemsPerPage"]) == (3, len(body["Resources"]))
+        return [len(row.get("members", [])) for row in body["Resources"]]
+
+    assert sizes("Groups") == [2]
+    assert sizes("Groups?startIndex=3") == [2]
+    assert sizes("Groups?excludedAttributes=members") == [0, 0, 0]
+    assert sizes("Groups?attributes=displayName") == [0, 0, 0]
+    assert len(directory.ask("GET", f"Users/{dora}").json["groups"]) == 3
+
+
+def test_a_directory_that_works_without_pause_is_slowed_down(
+    cast: Cast, directory: Directory, dora: str
+) -> None:
+    crew = group(directory)
+    work.charge(cast.team.pk, "directory", 100 * work.SHARE)
+    answer = directory.patch(f"Groups/{crew}", {"op": "remove", "path": "members"})
+    assert (answer.status, answer.json["status"]) == (429, "429")

@@ -1,10 +1,12 @@
 """PATCH on JSON alone."""
 
+import time
 from typing import Any
 
 import pytest
 
 from agui_host.protocol.errors import HostError
+from agui_host.scim.errors import InvalidPath
 from agui_host.scim.patch import patched
 
 BEFORE: dict[str, Any] = {
@@ -59,3 +61,40 @@ def test_odd_bodies_are_refused(body: Any) -> None:
     with pytest.raises(HostError) as error:
         patched(BEFORE, body)
     assert error.value.status == 400
+
+
+LONG = [{"value": f"{number:05}", "type": "User"} for number in range(20_000)]
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        [{"op": "add", "path": "members", "value": [{"value": row["value"]} for row in LONG]}],
+        [{"op": "add", "path": "members", "value": [{"value": "x"}]}] * 1_000,
+        [{"op": "remove", "path": 'members[value eq "x"]'}] * 1_000,
+        [{"op": "replace", "path": 'members[value eq "00001"].value', "value": "00001"}] * 1_000,
+        [{"op": "remove", "path": "members", "value": LONG[:20]}] * 1_000,
+    ],
+)
+def test_long_lists_take_no_time(operations: list[dict[str, Any]]) -> None:
+    begun = time.process_time()
+    changed = patched({"members": LONG}, {"Operations": operations})
+    assert time.process_time() - begun < 2
+    assert len(changed["members"]) in (19_980, 20_000, 20_001)
+
+
+def test_long_lists_are_filtered_by_value_alone() -> None:
+    operation = {"op": "remove", "path": 'members[type eq "User"]'}
+    assert patched({"members": LONG[:9]}, {"Operations": [operation]})["members"] == []
+    with pytest.raises(InvalidPath):
+        patched({"members": LONG}, {"Operations": [operation]})
+
+
+def test_values_in_place_of_objects_change_nothing() -> None:
+    operations = [
+        {"op": "add", "path": "members", "value": ["plain", 7, None]},
+        {"op": "replace", "path": "members.display", "value": "x"},
+        {"op": "remove", "path": "members.display"},
+    ]
+    members = patched({}, {"Operations": operations})["members"]
+    assert members == ["plain", 7, None, {}]

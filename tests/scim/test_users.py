@@ -140,6 +140,27 @@ def test_operators_are_not_managed(cast: Cast, directory: Directory) -> None:
     assert not ScimUser.objects.for_team(cast.team).exists()
 
 
+def test_who_became_an_operator_is_managed_no_longer(cast: Cast, directory: Directory) -> None:
+    """The directory made the account: it could have given it the address of another person."""
+    made = directory.user()
+    user = User.objects.get(email="dora@example.com")
+    User.objects.filter(pk=user.pk).update(is_staff=True, is_superuser=True)
+    row, _ = keys.create_key(cast.other_team, "hers", Role.MEMBER, user)
+    Membership.objects.create(team=cast.other_team, user=user, role=Role.MEMBER)
+    emails = [{"value": "mallory@example.com", "primary": True}]
+    for operation in (
+        {"op": "replace", "path": "emails", "value": emails},
+        {"op": "replace", "path": "active", "value": False},
+        {"op": "replace", "path": "name.givenName", "value": "Mallory"},
+    ):
+        assert directory.patch(f"Users/{made['id']}", operation).status == 403
+    assert directory.ask("DELETE", f"Users/{made['id']}").status == 204
+    user.refresh_from_db()
+    assert (user.email, user.first_name, user.is_active) == ("dora@example.com", "Dora", True)
+    assert not ApiKey.objects.for_team(cast.other_team).get(pk=row.pk).revoked
+    assert role_in(cast.team) is None
+
+
 def test_another_directory_sees_nothing(cast: Cast, directory: Directory, connect: Connect) -> None:
     made = directory.user()
     other = connect(cast.other_team)

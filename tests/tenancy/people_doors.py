@@ -105,6 +105,7 @@ PEOPLE: dict[str, Door] = {
         "api/v1/keys/{apikey}/end_user_secret",
     ),
     "team/keys/<uuid:key_id>/rotate": Door(FORM, "team/keys/{apikey}/rotate"),
+    "team/keys/<uuid:key_id>/end-users": Door(FORM, "team/keys/{apikey}/end-users"),
     "team/keys/<uuid:key_id>/revoke": Door(FORM, "team/keys/{apikey}/revoke"),
     "team/webhooks/": Door({"GET": PAGE, "POST": FORGED}),
     "team/webhooks/<uuid:webhook_id>/": Door(

@@ -130,6 +130,7 @@ def test_without_a_scope_no_function_reaches_a_team(cast: Cast) -> None:
             (START, [cast.team.pk]),
             ("select agui_purge_events(%s, 0, 1)", [run.pk]),
             ("select agui_purge_logs(array[%s::uuid], array[0], array[1])", [run.pk]),
+            ("select agui_forget_person('user:1', 'user:alice', 'x', '{}')", []),
         ):
             assert "scope" in str(error := error_of(statement, *values)) or "all teams" in str(
                 error

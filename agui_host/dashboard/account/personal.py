@@ -6,7 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from agui_host.dashboard.pages import uncached
+from agui_host.dashboard.pages import refused, uncached
+from agui_host.protocol.errors import HostError
 from runs.access.people import export as personal_data
 
 
@@ -22,9 +23,12 @@ def page(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def export(request: HttpRequest) -> HttpResponse:
-    """The visitor's data, a JSON object a line."""
+    """The visitor's data of the teams that they can enter, a JSON object a line."""
     assert isinstance(request.user, User)  # noqa: S101  (login_required)
-    lines = "".join(personal_data.lines(request.user))
-    answer = HttpResponse(lines, content_type="application/x-ndjson")
+    try:
+        lines = personal_data.for_themselves(request.user)
+    except HostError as error:
+        return refused(request, error)
+    answer = HttpResponse("".join(lines), content_type="application/x-ndjson")
     answer["Content-Disposition"] = 'attachment; filename="my-data.ndjson"'
     return answer

@@ -183,7 +183,7 @@ def _filters(principal: Principal, rows: list[Budget]) -> dict[str, dict[str, st
     agents = Agent.objects.for_team(principal.team).filter(pk__in=keys)
     people = {row.key for row in rows if row.scope == BudgetScope.PERSON}
     end_users = {key for key in people if actors.is_end_user(key)}
-    users = [key.partition(":")[2] for key in people - end_users]
+    users = [int(key.removeprefix("user:")) for key in people if key.startswith("user:")]
     members = Membership.objects.for_team(principal.team).filter(user__in=users)
     logins = members.values_list("user", "user__username")
     return {

@@ -59,6 +59,21 @@ def rotate(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResp
 @action(
     "team-keys",
     asks=Question(
+        "Make a secret for end users?",
+        "Your product signs the tokens of its end users with it. If the key has a secret already, "
+        "tokens signed with that are refused at once.",
+        "Make the secret",
+    ),
+)
+def end_users(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResponse:
+    """Make the secret that signs a key's end users, or a new one, shown on the page."""
+    secret = api_keys.renew_end_user_secret(principal, key_id)
+    return _page(request, principal, _form(principal), secret, kind="secret")
+
+
+@action(
+    "team-keys",
+    asks=Question(
         "Revoke this key?",
         "Its programs are refused at once. Keys, links and invitations made with it also end.",
         "Revoke",
@@ -76,7 +91,7 @@ def _form(principal: Principal, request: HttpRequest | None = None) -> KeyForm:
 
 
 def _page(
-    request: HttpRequest, principal: Principal, form: KeyForm, text: str = ""
+    request: HttpRequest, principal: Principal, form: KeyForm, text: str = "", kind: str = "key"
 ) -> HttpResponse:
     manages = principal.can("manage_keys")
     rows = api_keys.visible(principal).order_by("-id")[:MOST] if manages else []
@@ -85,6 +100,7 @@ def _page(
         "manages": manages,
         "form": form,
         "text": text,
+        "kind": kind,
         "key_days": principal.team.key_days,
     }
     return render(request, "team/keys.html", context, status=422 if form.errors else 200)

@@ -232,7 +232,10 @@ class HttpRuntime:
         )
 
     async def _say(self, address: str, content: bytes) -> int:
-        """POST a message to the agent, at an address of its own origin. Raises httpx's errors."""
+        """POST a message to the agent, at an address of its own origin. Raises httpx's errors.
+
+        Of the answer only the status counts: its body could be endless.
+        """
         seconds = self._timeouts.connect_seconds
         headers = self._headers | HEADERS | {"accept": "application/json"}
         request = _client().build_request(

@@ -35,7 +35,7 @@ class HttpProvider(RemoteProvider):
         if query.person is not None:
             question["user"] = query.person.id
         _, text = await remote.post(client, str(options.url), question, {})
-        answer = remote.parsed(text)
+        answer = await remote.read(query.team.pk, text, remote.parsed)
         entries = answer.get("entries") if isinstance(answer, dict) else None
         if not isinstance(entries, list):
             raise UnusableAnswer("the answer has no entries")

@@ -1,6 +1,6 @@
 """``mcp``: resources of an MCP server, read over streamable HTTP."""
 
-from collections.abc import Iterator
+import asyncio
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -13,6 +13,8 @@ from agui_host.runtimes.providers.remote import RemoteOptions, RemoteProvider, U
 
 VERSION = "2025-06-18"
 SESSION = "mcp-session-id"
+CLOSING = 1.0
+"""Seconds for the end of a session."""
 ACCEPT = "application/json, text/event-stream"
 Uri = Annotated[str, Field(min_length=1, max_length=2_000)]
 
@@ -30,7 +32,7 @@ class McpProvider(RemoteProvider):
 
     async def ask(self, client: httpx.AsyncClient, query: Query) -> list[ContextEntry]:
         """The texts; binary contents are left out. A session that was opened is closed."""
-        server = _Server(client, str(self.options.url))
+        server = _Server(client, str(self.options.url), query.team.pk)
         await server.open()
         try:
             return [
@@ -46,8 +48,8 @@ class McpProvider(RemoteProvider):
 class _Server:
     """One session with a server."""
 
-    def __init__(self, client: httpx.AsyncClient, url: str) -> None:
-        self._client, self._url, self._number = client, url, 0
+    def __init__(self, client: httpx.AsyncClient, url: str, payer: object) -> None:
+        self._client, self._url, self._payer, self._number = client, url, payer, 0
         self._headers = {"accept": ACCEPT}
 
     async def open(self) -> None:
@@ -66,7 +68,8 @@ class _Server:
         response, text = await self._post(request)
         if method == "initialize" and (session := response.headers.get(SESSION)):
             self._headers[SESSION] = session
-        for message in _messages(response, text):
+        is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+        for message in await remote.read(self._payer, text, _streamed if is_stream else _single):
             if isinstance(message, dict) and message.get("id") == self._number:
                 if isinstance(result := message.get("result"), dict):
                     return result
@@ -77,22 +80,29 @@ class _Server:
         """End the session, if the server has begun one."""
         if SESSION not in self._headers:
             return
-        with suppress(httpx.HTTPError):  # The answer is not read.
-            async with self._client.stream("DELETE", self._url, headers=self._headers):
+        # The provider's own bound can have passed already, and the answer is not read.
+        with suppress(httpx.HTTPError, TimeoutError):
+            async with (
+                asyncio.timeout(CLOSING),
+                self._client.stream("DELETE", self._url, headers=self._headers),
+            ):
                 pass
 
     async def _post(self, message: dict[str, Any]) -> tuple[httpx.Response, bytes]:
         return await remote.post(self._client, self._url, message, self._headers)
 
 
-def _messages(response: httpx.Response, text: bytes) -> Iterator[Any]:
-    if not response.headers.get("content-type", "").startswith("text/event-stream"):
-        yield remote.parsed(text)
-        return
+def _single(text: bytes) -> list[Any]:
+    return [remote.parsed(text)]
+
+
+def _streamed(text: bytes) -> list[Any]:
+    messages = []
     for frame in text.replace(b"\r\n", b"\n").split(b"\n\n"):
         lines = [line[5:].removeprefix(b" ") for line in frame.split(b"\n") if line[:5] == b"data:"]
         if lines:
-            yield remote.parsed(b"\n".join(lines))
+            messages.append(remote.parsed(b"\n".join(lines)))
+    return messages
 
 
 def _contents(result: dict[str, Any]) -> list[dict[str, Any]]:

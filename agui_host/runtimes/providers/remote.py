@@ -5,16 +5,18 @@ server does, the provider ends in time; ``chain.gather`` makes a failure of it.
 """
 
 import asyncio
-import json
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar
 
 import httpx
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr
 
-from agui_host.protocol.strict_json import dumps
+from agui_host.backends import apart, work
+from agui_host.protocol.strict_json import BadJson, dumps, loads
 from agui_host.runtimes.providers.base import ContextEntry, Options, Provider, Query
 from agui_host.security import outbound
+
+T = TypeVar("T")
 
 LARGEST = 1_000_000
 LONGEST_DESCRIPTION = 500
@@ -80,12 +82,22 @@ async def post(
     return response, bytes(answer)
 
 
-def parsed(text: bytes | str) -> Any:
-    """The JSON of an answer. Raises UnusableAnswer."""
+async def read(payer: object, text: bytes, call: Callable[[bytes], T]) -> T:
+    """``call`` of an answer; off the event loop, and charged to its team, if it is long."""
+
+    def charged() -> T:
+        work.charge(payer, "parse", work.of_json(text))
+        return call(text)
+
+    return call(text) if len(text) <= apart.SMALL else await apart.in_turn(payer, charged)
+
+
+def parsed(text: bytes) -> Any:
+    """The JSON of an answer, without anything that a run could not store. Raises UnusableAnswer."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise UnusableAnswer("the answer is not JSON") from None
+        return loads(text)
+    except BadJson:
+        raise UnusableAnswer("the answer is not JSON that can be stored") from None
 
 
 def entry(description: Any, value: Any) -> ContextEntry:

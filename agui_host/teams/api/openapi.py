@@ -1,4 +1,4 @@
-"""How the OpenAPI schema describes the two credentials."""
+"""How the OpenAPI schema describes the credentials."""
 
 from typing import Any
 
@@ -6,22 +6,32 @@ from django.conf import settings
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 
+# Two names in one object mean that a request needs both.
+EITHER: list[dict[str, list[Any]]] = [{"key": []}, {"session": []}, {"key": [], "endUser": []}]
+
 
 class PrincipalScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """A key in a header, or a browser's session; either is enough."""
+    """A key in a header, with or without the token of an end user, or a browser's session."""
 
     target_class = "agui_host.teams.authentication.PrincipalAuthentication"
-    name = ["key", "session"]  # one extension can describe several
+    name = ["key", "session", "endUser"]  # one extension can describe several
 
     def get_security_requirement(self, auto_schema: AutoSchema) -> list[dict[str, list[Any]]]:
-        # Two names in one object would mean that a request needs both.
-        return [{name: []} for name in self.name]
+        """One of these ways is enough."""
+        return EITHER
 
     def get_security_definition(self, auto_schema: AutoSchema) -> list[dict[str, Any]]:
-        """The two ways to sign a request: a key as Bearer, or the cookie of the pages."""
+        """A key as Bearer, the cookie of the pages, and the header that names an end user."""
         return [
             {"type": "http", "scheme": "bearer"},
             {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME},
+            {
+                "type": "apiKey",
+                "in": "header",
+                "name": "X-AGUI-User",
+                "description": "A JWT, signed with the key's secret, of the person for whom the "
+                "key sends the request.",
+            },
         ]
 
 

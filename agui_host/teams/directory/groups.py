@@ -97,5 +97,4 @@ def _store(principal: Principal, row: ScimGroup, group: Group) -> None:
 
 
 def _settle(principal: Principal, keys: Collection[UUID]) -> None:
-    for person in people.visible(principal).filter(pk__in=keys, active=True):
-        people.settle(person, principal)
+    people.settle_roles(list(people.visible(principal).filter(pk__in=keys, active=True)), principal)

@@ -4,6 +4,7 @@ A directory speaks for people of the team's domains only (``TeamDomain``), also 
 accounts: deactivating one of them ends all access to this host. Operators are never among them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from allauth.utils import generate_unique_username
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
+from agui_host.backends import work
 from agui_host.backends.postgres import clock, scope
 from agui_host.errors import Conflict, Forbidden, NotFound
 from agui_host.teams import audit
@@ -19,11 +21,22 @@ from agui_host.teams.access import members
 from agui_host.teams.accounts import sessions
 from agui_host.teams.authentication import Principal
 from agui_host.teams.directory import memberships
-from agui_host.teams.models import GroupRule, Membership, Origin, Role, ScimUser, Team, TeamDomain
+from agui_host.teams.models import (
+    GroupRule,
+    Membership,
+    Origin,
+    Role,
+    ScimGroupMember,
+    ScimUser,
+    Team,
+    TeamDomain,
+)
 from agui_host.teams.permissions import reaches
 from agui_host.teams.tenancy import TeamQuerySet
 
 MOST_PEOPLE = 50_000
+SETTLING = 1_000
+"""Units of work for a change of a role: some statements."""
 
 
 class OtherDomain(Forbidden):
@@ -81,8 +94,7 @@ def create(principal: Principal, person: Person) -> ScimUser:
             raise Conflict(f"A directory has at most {MOST_PEOPLE:,} people.")
         address = EmailAddress.objects.filter(email__iexact=person.email, verified=True).first()
         user = address.user if address else _account(person)
-        if user.is_staff:
-            raise OtherDomain("Operators of this host are not managed by a directory.")
+        _require_no_operator(user)
         row = ScimUser.objects.for_team(now.team).filter(user=user).first()
         if row is None:
             row = ScimUser(id=clock.new_id(), team=now.team, user=user, made_account=not address)
@@ -99,6 +111,7 @@ def change(principal: Principal, key: UUID, person: Person) -> ScimUser:
     """Make the person so. Raises NotFound, OtherDomain, Taken."""
     with members.holding(principal) as now:
         row = find(now, key)
+        _require_no_operator(row.user)
         others = visible(now).exclude(pk=key)
         if others.filter(user_name__iexact=person.user_name).exists():
             raise Taken
@@ -132,13 +145,12 @@ def settle(row: ScimUser, by: Principal) -> None:
             User.objects.filter(pk=row.user_id).update(is_active=True)
             row.closed_account = False
             row.save(update_fields=["closed_account"])
-        memberships.settle(row.team, row.user, _role(row), Origin.SCIM, by)
+        settle_roles([row], by)
         return
     memberships.settle(row.team, row.user, None, Origin.SCIM, by)
-    if not _speaks_for(row):
+    if _is_operator(row.user) or not _speaks_for(row):
         return
-    accounts = User.objects.filter(pk=row.user_id, is_active=True, is_staff=False)
-    if accounts.update(is_active=False):
+    if User.objects.filter(pk=row.user_id, is_active=True).update(is_active=False):
         row.closed_account = True
         row.save(update_fields=["closed_account"])
         sessions.end_others(row.user, None)
@@ -148,33 +160,51 @@ def settle(row: ScimUser, by: Principal) -> None:
         members.left(membership.team, row.user, by)
 
 
-def _role(row: ScimUser) -> Role:
-    """The highest role of their groups, else the role of their domain."""
-    names = row.groups.values_list("group__display_name", flat=True)
-    rules = GroupRule.objects.for_team(row.team).filter(group__in=list(names))
-    best: Role | None = None
-    for rule in rules:
-        if best is None or reaches(rule.role, best):
-            best = Role(rule.role)
-    if best is not None:
-        return best
-    domains = (_domain(row.team, email) for email in _emails(row))
-    domain = next(filter(None, domains), None)
-    return Role(domain.role) if domain else Role.VIEWER
+def settle_roles(rows: Sequence[ScimUser], by: Principal) -> None:
+    """Give active people the roles of their groups, in the caller's transaction."""
+    wanted, users = _roles(by.team, rows), [row.user_id for row in rows]
+    members_by_user = {
+        user_id: (role, origin)
+        for user_id, role, origin in Membership.objects.for_team(by.team)
+        .filter(user__in=users)
+        .values_list("user_id", "role", "origin")
+    }
+    for row in rows:
+        role, origin = members_by_user.get(row.user_id, ("", Origin.SCIM))
+        if origin == Origin.SCIM and role != wanted[row.pk]:
+            work.charge(by.team.pk, "directory", SETTLING)
+            memberships.settle(by.team, row.user, wanted[row.pk], Origin.SCIM, by)
+
+
+def _roles(team: Team, rows: Sequence[ScimUser]) -> dict[UUID, Role]:
+    """The highest role of each person's groups, else the role of their domain."""
+    by_group = dict(GroupRule.objects.for_team(team).values_list("group", "role"))
+    joined = ScimGroupMember.objects.for_team(team).filter(
+        person__in=rows, group__display_name__in=list(by_group)
+    )
+    best: dict[UUID, Role] = {}
+    for key, name in joined.values_list("person_id", "group__display_name"):
+        role = Role(by_group[name])
+        if key not in best or reaches(role, best[key]):
+            best[key] = role
+    domains = dict(TeamDomain.objects.for_team(team).values_list("domain", "role"))
+    others = {row.user_id: row.pk for row in rows if row.pk not in best}
+    emails = EmailAddress.objects.filter(user__in=list(others), verified=True)
+    for user_id, email in emails.order_by("-primary", "pk").values_list("user_id", "email"):
+        if (of_domain := domains.get(email.rpartition("@")[2].lower())) is not None:
+            best.setdefault(others[user_id], Role(of_domain))
+    return {row.pk: best.get(row.pk, Role.VIEWER) for row in rows}
 
 
 def _speaks_for(row: ScimUser) -> bool:
     """Whether the directory made the account, or one of its addresses is of the team's domains."""
-    return row.made_account or any(_domain(row.team, email) for email in _emails(row))
-
-
-def _emails(row: ScimUser) -> list[str]:
-    return list(_addresses(row).values_list("email", flat=True))
+    emails = _addresses(row).values_list("email", flat=True)
+    return row.made_account or any(_domain(row.team, email) for email in emails)
 
 
 def _addresses(row: ScimUser) -> QuerySet[EmailAddress]:
     rows: QuerySet[EmailAddress] = EmailAddress.objects.filter(user=row.user_id, verified=True)
-    return rows.order_by("-primary", "pk")
+    return rows
 
 
 def _store(row: ScimUser, person: Person, by: Principal) -> None:
@@ -210,6 +240,15 @@ def _change_address(row: ScimUser, email: str) -> None:
     EmailAddress.objects.filter(user=row.user).delete()
     EmailAddress.objects.create(user=row.user, email=email, verified=True, primary=True)
     User.objects.filter(pk=row.user_id).update(email=email)
+
+
+def _is_operator(user: User) -> bool:
+    return bool(user.is_staff or user.is_superuser)
+
+
+def _require_no_operator(user: User) -> None:
+    if _is_operator(user):
+        raise OtherDomain("Operators of this host are not managed by a directory.")
 
 
 def _require_domain(team: Team, email: str) -> None:

@@ -44,7 +44,8 @@ def groups_of(claims: Mapping[str, Any]) -> set[str]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list):
         return set()
-    return {group for group in listed[:MOST_GROUPS] if isinstance(group, str) and group}
+    names = {group for group in listed[:MOST_GROUPS] if isinstance(group, str)}
+    return {name for name in names if name and "\0" not in name}
 
 
 @scope.everywhere()

@@ -8,8 +8,8 @@ begin
         return old;
     end if;
     if tg_op = 'UPDATE' and current_setting('agui.forgetting', true) = 'yes'
-       and (new.id, new.team_id, new.at, new.actor, new.action, new.details)
-           = (old.id, old.team_id, old.at, old.actor, old.action, old.details) then
+       and (new.id, new.team_id, new.at, new.actor, new.action)
+           = (old.id, old.team_id, old.at, old.actor, old.action) then
         return new;
     end if;
     raise exception 'the audit log is append-only' using errcode = 'restrict_violation';
@@ -18,17 +18,25 @@ end $$;
 create trigger teams_audit_append_only before update or delete on teams_auditentry
     for each row execute function teams_audit_append_only();
 
--- Puts a pseudonym in place of a person's label in the log, and of their login where a line is about
--- them; also forgets the addresses that they came from. The id of the actor stays: it names no one.
-create function agui_forget_person(erased text, label text, pseudonym text) returns void
-    language plpgsql security definer as $$
+-- Puts a pseudonym in place of a person's label in the log, and of their names (login, label and
+-- mail addresses, in lower case) where a line is about them; also forgets the addresses that they
+-- came from. The id of the actor stays: it names no one.
+create function agui_forget_person(erased text, label text, pseudonym text, names text[])
+    returns void language plpgsql security definer as $$
 begin
+    perform agui_require_all_teams();
     perform set_config('agui.forgetting', 'yes', true);
     update teams_auditentry set who = pseudonym, address = '' where actor = erased or who = label;
     update teams_auditentry set target = pseudonym
      where target = substr(label, 6)
-       and (action like 'member.%' or action like 'session.%' or action like 'scim_user.%'
-            or action in ('account.closed', 'push.turned_on', 'push.turned_off',
-                          'question_mail.turned_on', 'question_mail.turned_off'));
+       and split_part(action, '.', 1) = any ('{account,factor,member,person,push,question_mail,scim_user,session}');
+    update teams_auditentry
+       set details = (select json_object_agg(
+                          key, case when lower(value #>> '{}') = any (names)
+                                    then to_json(pseudonym) else value end)
+                        from json_each(details::json))
+     where action = any ('{email.added,email.changed,email.removed,email.verified,
+                           invitation.sent,key.handed_over,thread.handed_over}')
+       and exists (select from json_each_text(details::json) where lower(value) = any (names));
     perform set_config('agui.forgetting', '', true);
 end $$;

@@ -38,8 +38,8 @@ MOST_TEAMS = 50
 class Queue(Collector):
     """Queued runs by team, and the pool of connections, at the moment of the scrape."""
 
-    streams: list[tuple[UUID | str, int, int]] = []
-    """Owners of open streams, their number and their limit, as the event loop last read them."""
+    streams: list[tuple[UUID, int, int]] = []
+    """Teams with open streams, their number and their limit, as the event loop last read them."""
 
     def collect(self) -> "Iterator[Metric]":
         """The metrics that are read from the database while it can be reached."""
@@ -99,13 +99,13 @@ def _queue_ages() -> GaugeMetricFamily:
     return ages
 
 
-def _streams(counts: list[tuple[UUID | str, int, int]]) -> "Iterator[Metric]":
+def _streams(counts: list[tuple[UUID, int, int]]) -> "Iterator[Metric]":
     taken = GaugeMetricFamily("agui_streams", "Open streams of a team.", labels=["team"])
     most = GaugeMetricFamily("agui_streams_limit", "Its limit of them.", labels=["team"])
-    teams = [name for name, _, _ in counts if isinstance(name, UUID)]
+    teams = [team for team, _, _ in counts]
     slugs = dict(Team.objects.filter(pk__in=teams).values_list("pk", "slug"))
-    for name, streams, limit in counts:
-        if isinstance(name, UUID) and (slug := slugs.get(name)):
+    for team, streams, limit in counts:
+        if slug := slugs.get(team):
             taken.add_metric([slug], streams)
             most.add_metric([slug], limit)
     yield from (taken, most)

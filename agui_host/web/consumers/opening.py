@@ -49,7 +49,11 @@ async def _counted(principal: Principal) -> list[Counted]:
         own = limits.at_hand(principal.team)
         if own is None:
             own = await db_read(limits.limits_of, principal.team)
-        return [Counted(principal.team.pk, "open_streams", own.open_streams)]
+        of_team = Counted(principal.team.pk, "open_streams", own.open_streams)
+        if principal.end_user is None:
+            return [of_team]
+        name, most = principal.actor_id, settings.AGUI_END_USER_STREAMS
+        return [Counted(name, "end_user_streams", most), of_team]
     link = f"link:{principal.name}"
     here = f"{link}:{network_of(ADDRESS.get())}"
     return [

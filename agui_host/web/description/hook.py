@@ -3,12 +3,11 @@
 import re
 from typing import Any
 
+from agui_host.teams.api.openapi import EITHER
 from agui_host.web.addresses.operation import EVENTS, JSON, Operation
 from agui_host.web.addresses.shapes import Json, members, text
 from agui_host.web.description.operations import PATHS, operations, shapes
 from agui_project.openapi import ERROR_ANSWER, REFUSALS
-
-SECURITY: list[Json] = [{"key": []}, {"session": []}]
 
 
 def describe_streams(result: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -43,7 +42,7 @@ def _described(operation: Operation) -> Json:
             **({} if operation.public else _refusals(operation.refusal or ERROR_ANSWER)),
             **{str(status): _answer(content) for status, content in operation.answers.items()},
         },
-        "security": [{}] if operation.public else SECURITY,
+        "security": [{}] if operation.public else EITHER,
     }  # fmt: skip
     bodies = {**({} if operation.body is None else {JSON: operation.body}), **operation.media}
     if bodies:

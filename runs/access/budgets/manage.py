@@ -43,7 +43,7 @@ def visible(principal: Principal) -> TeamQuerySet[Budget]:
         mine = [str(key) for key in agents.values_list("pk", flat=True)]
         return rows.filter(scope=BudgetScope.AGENT, key__in=mine)
     if principal.end_user is not None:
-        return rows.filter(scope=BudgetScope.PERSON, key=principal.end_user.name)
+        return rows.filter(scope=BudgetScope.PERSON, key=principal.actor_id)
     unseen = _unseen(principal, rows, BudgetScope.THREAD) | _unseen(
         principal, rows, BudgetScope.RUN
     )
@@ -185,7 +185,7 @@ def _unseen(principal: Principal, rows: TeamQuerySet[Budget], scope: BudgetScope
         return keys
     of_thread = scope == BudgetScope.THREAD
     seen = access.visible_threads(principal) if of_thread else access.visible(principal)
-    found = seen.filter(pk__in=keys).order_by().values_list("pk", flat=True)
+    found = seen.filter(pk__in=map(UUID, keys)).order_by().values_list("pk", flat=True)
     return keys - set(map(str, found))
 
 
@@ -204,7 +204,7 @@ def _team(principal: Principal, of: str) -> str:
 
 def _person(principal: Principal, of: str) -> str:
     if actors.is_end_user(of):
-        return of
+        return _end_user(principal, of.removeprefix(actors.END_USER))
     rows = Membership.objects.for_team(principal.team)
     member = rows.filter(user__username=of).first()
     if member is None and (number := whole(of, 0, LARGEST)) is not None:
@@ -212,6 +212,24 @@ def _person(principal: Principal, of: str) -> str:
     if member is None:
         raise _unknown(of)
     return actors.user_id(member.user_id)
+
+
+def _end_user(principal: Principal, of: str) -> str:
+    """``sub``, or ``sub@prefix`` where several keys of the team have end users."""
+    keys = ApiKey.objects.for_team(principal.team).filter(end_user_realm__isnull=False)
+    sub, _, prefix = of.rpartition("@")
+    realm = keys.filter(prefix=prefix).values_list("end_user_realm", flat=True).first()
+    if sub and realm is not None:
+        return actors.end_user_id(realm, sub)
+    realms = set(keys.values_list("end_user_realm", flat=True))
+    if len(realms) > 1:
+        raise Invalid(
+            f"Several keys have end users; name one by its prefix: end:{of[:80]}@PREFIX.",
+            details={"path": "of"},
+        )
+    if not realms:
+        raise _unknown(of)
+    return actors.end_user_id(realms.pop(), of)
 
 
 def _of_key(principal: Principal, of: str) -> str:
@@ -257,7 +275,7 @@ BY_KEY: Mapping[BudgetScope, Callable[[str], Q]] = {
     BudgetScope.AGENT: lambda key: Q(agent_id=UUID(key)),
     BudgetScope.TEAM: lambda key: Q(team_id=UUID(key)),
     BudgetScope.PERSON: lambda key: (
-        Q(end_user=key.removeprefix(actors.END_USER)) if actors.is_end_user(key) else Q(starter=key)
+        ~Q(end_user="") & Q(thread__creator=key) if actors.is_end_user(key) else Q(starter=key)
     ),
     BudgetScope.KEY: lambda key: Q(starter=key),
     BudgetScope.THREAD: lambda key: Q(thread_id=UUID(key)),

@@ -4,8 +4,10 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from agui_host.backends.work import charge, of_json
 from agui_host.protocol.strict_json import dumps
 from agui_host.teams.authentication import Principal
+from agui_host.teams.limits import refuse_work
 from runs.access import again
 from runs.access.evaluation import data_sets, labels
 from runs.access.inspect import turns
@@ -13,10 +15,13 @@ from runs.models import DataSet, Run
 
 LONGEST = 50_000
 """Characters of an input, and of an answer."""
+EVENT = 25
+"""Units of work for an event that is read again."""
 
 
 def of(principal: Principal, row: DataSet, form: str) -> Iterator[bytes]:
-    """A line for each run that the caller sees."""
+    """A line for each run that the caller sees. Raises LimitReached."""
+    refuse_work(principal.team.pk)
     runs = list(data_sets.runs_of(principal, row))
     named = labels.by_run(runs)
     for short in runs:
@@ -26,7 +31,10 @@ def of(principal: Principal, row: DataSet, form: str) -> Iterator[bytes]:
             continue  # It was purged or erased just now.
         case = FORMS[form](run, again.last_said(run)[:LONGEST], _answer(principal, run),
                            _about(run, named[run.pk]))  # fmt: skip
-        yield dumps(case).encode("utf-8", "backslashreplace") + b"\n"
+        line = dumps(case).encode("utf-8", "backslashreplace") + b"\n"
+        read = min(run.journal.head, turns.EVENTS)
+        charge(row.team_id, "view", EVENT * read + of_json(run.input) + of_json(line))
+        yield line
 
 
 def _answer(principal: Principal, run: Run) -> str | None:

@@ -1,9 +1,11 @@
 """The erasure of a person (Art. 17 GDPR): their own data goes, teams' records lose the name."""
 
 from allauth.account.models import EmailAddress
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from agui_host.backends.postgres import scope
 from agui_host.errors import Conflict
@@ -15,7 +17,7 @@ from agui_host.teams.models import Invitation, Membership, Team
 from agui_host.teams.tenancy import operator_code
 from runs.access.people import columns
 from runs.lifecycle.deletion import erasure
-from runs.models import Budget, BudgetScope, Comment, Feedback, SavedView, Snooze, Thread
+from runs.models import Budget, BudgetScope, Comment, Feedback, Notice, SavedView, Snooze, Thread
 from runs.models.thread import Visibility
 
 
@@ -36,15 +38,18 @@ def erase(user: User, by: str) -> str:
         label, actors = audit.of_user(user).label, columns.actors_of(user)
         memberships = Membership.objects.of_one_person().filter(user=user).select_related("team")
         teams = [row.team for row in memberships]
+        names = _names(user)
         _leave(user, by)
-        _erase_own(user, actors, by)
+        _erase_own(user, label, actors, by)
         for model in columns.models():
             for name in columns.labels(model):
                 model._default_manager.filter(**{name: label}).update(**{name: pseudonym})
         with connection.cursor() as cursor:
             cursor.execute(
-                "select agui_forget_person(%s, %s, %s)", [user_id(user.pk), label, pseudonym]
+                "select agui_forget_person(%s, %s, %s, %s)",
+                [user_id(user.pk), label, pseudonym, names],
             )
+        _of_admin(user).update(object_repr=pseudonym)
         for team in teams:
             audit.record(by, team, "person.erased", pseudonym)
         user.delete()
@@ -66,7 +71,7 @@ def _leave(user: User, by: str) -> None:
         members.left(row.team, user, by)
 
 
-def _erase_own(user: User, actors: list[str], by: str) -> None:
+def _erase_own(user: User, label: str, actors: list[str], by: str) -> None:
     """Erase what only the person uses; mentions and push addresses go with the account."""
     private = Thread.objects.of_one_person().filter(
         creator__in=actors, visibility=Visibility.PRIVATE
@@ -79,6 +84,22 @@ def _erase_own(user: User, actors: list[str], by: str) -> None:
     Snooze.objects.of_one_person().filter(sleeper__in=actors).delete()
     about = Q(of=user.get_username()) | Q(key__in=actors)
     Budget.objects.of_one_person().filter(about, scope=BudgetScope.PERSON).delete()
+    named = Q(data__scope=BudgetScope.PERSON, data__of=user.get_username())
+    Notice.objects.of_one_person().filter(named | Q(data__started_by=label)).delete()
     emails = EmailAddress.objects.filter(user=user, verified=True).values_list("email", flat=True)
     lower = [email.lower() for email in emails]
     Invitation.objects.of_one_person().filter(email__in=lower).delete()
+
+
+def _names(user: User) -> list[str]:
+    """Login, label and addresses of the person, in lower case, for the audit log's details."""
+    emails = EmailAddress.objects.filter(user=user).values_list("email", flat=True)
+    names = {user.get_username(), audit.of_user(user).label, user.email, *emails}
+    return sorted(name.lower() for name in names if name)
+
+
+def _of_admin(user: User) -> QuerySet[LogEntry]:
+    """Lines of Django's admin about the person; lines by the person go with the account."""
+    kind = ContentType.objects.get_for_model(User)
+    rows: QuerySet[LogEntry] = LogEntry.objects.filter(content_type=kind, object_id=str(user.pk))
+    return rows

@@ -161,7 +161,7 @@ def test_a_membership_that_people_made_stays_theirs(cast: Cast, provider: Provid
     assert role_of_dora(cast.other_team) is None
 
 
-@pytest.mark.parametrize("claim", [{"a": 1}, 7, [1, None, "", ["crew"]], "x" * 300, True])
+@pytest.mark.parametrize("claim", [{"a": 1}, 7, [1, None, "", ["crew"], "cr\0ew"], "x" * 300, True])
 def test_odd_claims_give_nothing(cast: Cast, provider: Provider, claim: Any) -> None:
     give(cast.team, "crew", Role.ADMIN)
     provider.person["groups"] = claim

@@ -96,6 +96,11 @@ def test_who_is_here_is_seen_by_the_others_for_some_seconds(cast: Cast, browse: 
     assert browse(cast.charlie).get(pulse).status_code == 404
     Thread.objects.for_team(cast.team).update(visibility="private")
     assert browse(cast.bob).get(pulse).status_code == 404
+    # Other teams' people do not learn who is in this one, and are not named to it.
+    Thread.objects.for_team(cast.team).update(visibility="team")
+    sharing.share(cast.alice.principal, run, To(team=cast.other_team.pk), Terms())
+    assert "Also here" not in page_of(browse, cast.charlie, run.thread_id)
+    assert "charlie" not in page_of(browse, cast.bob, run.thread_id)
     # A page that asks no more is gone.
     cache.delete(f"present.{run.thread_id}.{cast.bob.principal.actor_id}")
     assert browse(cast.alice).get(f"{pulse}bob").status_code == 200

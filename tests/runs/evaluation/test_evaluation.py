@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import Settings
 
+from agui_host.backends import metrics, work
 from agui_host.backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.access.evaluation import data_sets, lines
@@ -54,6 +55,15 @@ def listed(actor: Actor, key: str, query: str = "") -> list[str]:
 def names_of(run: Run) -> list[str]:
     rows = RunLabel.objects.for_team(run.team).filter(run=run).order_by("name")
     return list(rows.values_list("name", flat=True))
+
+
+def test_an_export_is_charged_to_its_team(cast: Cast) -> None:
+    key = made(cast.alice, ended(cast.alice, "word, " * 2_000))
+    before = metrics.work.labels(str(cast.team.pk), "view")._value.get()
+    assert ask_now("GET", f"{SETS}/{key}/export", cast.alice.headers).status == 200
+    assert metrics.work.labels(str(cast.team.pk), "view")._value.get() > before + 2_000
+    work.charge(cast.team.pk, "view", 100 * work.SHARE)
+    assert ask_now("GET", f"{SETS}/{key}/export", cast.alice.headers).status == 429
 
 
 def test_labels_are_replaced_and_bounded(cast: Cast) -> None:

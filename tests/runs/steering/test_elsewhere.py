@@ -123,6 +123,26 @@ async def reads(remote: Remote, call: Call) -> None:
 
 
 class TestRemoteAgents:
+    @pytest.mark.parametrize("endless", [b"x: y\r\n", b"\r\n" + 65_536 * b"x"])
+    async def test_an_answer_without_end_holds_up_no_message(
+        self, cast: Cast, writer: JournalWriter, endless: bytes
+    ) -> None:
+        """Headers, or a body of which nothing is kept."""
+
+        async def answer(remote: Remote, call: Call) -> None:
+            if call.input["content"] == "stop":
+                return await reads(remote, call)
+            await call.raw(b"HTTP/1.1 200 X\r\n")
+            with suppress(ConnectionError):
+                while True:
+                    await call.raw(endless)
+                    await asyncio.sleep(0.01)
+
+        _, _, calls = await steered(
+            Remote(answer), cast, writer, "faster", "stop", steering="/say", connect_seconds=0.3
+        )
+        assert {call.input["content"] for call in calls} == {"faster", "stop"}
+
     async def test_it_reads_messages_at_an_address_of_its_row(
         self, cast: Cast, writer: JournalWriter
     ) -> None:

@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import httpx
 import pytest
 from django.test import override_settings
 from pytest_django import Settings
@@ -13,8 +15,9 @@ from pytest_django import Settings
 from agui_host.backends.postgres.bridge import db
 from agui_host.runtimes.context.person import Person
 from agui_host.runtimes.models import Agent
-from agui_host.runtimes.providers import chain
+from agui_host.runtimes.providers import chain, remote
 from agui_host.runtimes.providers.base import Query
+from agui_host.security import outbound
 from agui_host.teams.models import Team
 from events.models import Finding
 from events.writer import JournalWriter
@@ -68,6 +71,9 @@ LIES: dict[str, Script] = {
     "a list": answering(200, []),
     "no entries": answering(200, {"entries": {}}),
     "entries of numbers": answering(200, {"entries": [1]}),
+    "a NUL": answering(200, {"entries": [{"description": "x", "value": "\0"}]}),
+    "half a character": answering(200, {"entries": [{"description": "x", "value": "\ud800"}]}),
+    "many values": answering(200, b'{"entries": [' + b"[]," * 150_000 + b"[]]}"),
     "a value that is no text": answering(200, {"entries": [{"description": "x", "value": 1}]}),
     "too much": answering(200, b'{"entries": [], "x": "' + b"x" * 1_000_000 + b'"}'),
 }
@@ -99,6 +105,38 @@ async def test_a_server_that_hangs_holds_a_run_no_longer_than_its_bound(
     result, _ = await gathered(script, seconds=0.3)
     assert time.monotonic() - begun < 3
     assert result.failed == [{"provider": "http", "reason": "timeout"}]
+
+
+@pytest.mark.parametrize("moment", ["DELETE", "resources/read"])
+async def test_a_session_whose_end_hangs_holds_a_run_no_longer(moment: str) -> None:
+    """Headers that never end count for no deadline of single reads."""
+
+    async def script(call: Call) -> None:
+        if moment.encode() in call.body or call.head.startswith("DELETE"):
+            await call.raw(b"HTTP/1.1 200 X\r\n")
+            while True:
+                await call.raw(b"x: y\r\n")
+                await asyncio.sleep(0.05)
+        await serving(streams=False)(call)
+
+    begun = time.monotonic()
+    async with asyncio.timeout(10):
+        result, calls = await gathered(script, "mcp", resources=["docs://a"], seconds=3)
+    assert time.monotonic() - begun < 7
+    assert calls[-1].head.startswith("DELETE")
+    assert bool(result.failed) == (moment != "DELETE")
+
+
+@pytest.mark.parametrize(("size", "is_apart"), [(100, False), (500_000, True)])
+async def test_long_answers_are_read_off_the_event_loop(size: int, is_apart: bool) -> None:
+    thread = await remote.read("a team", b" " * size, lambda text: threading.get_ident())
+    assert (thread != threading.get_ident()) == is_apart
+
+
+def test_certificates_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    outbound.client()
+    monkeypatch.setattr(httpx, "create_ssl_context", None)
+    outbound.client()
 
 
 async def test_an_address_inside_is_refused(settings: Settings) -> None:

@@ -4,17 +4,20 @@ from typing import Any
 
 import jwt
 import pytest
+from pytest_django import Settings
 
 from agui_host.backends.postgres.bridge import db
 from agui_host.errors import Forbidden, NotFound
+from agui_host.protocol.errors import Invalid
 from agui_host.runtimes.context.person import Person
 from agui_host.runtimes.context.run_context import RunContext
 from agui_host.runtimes.kinds import on_behalf
+from agui_host.teams import authentication
 from agui_host.teams.access import tickets
 from agui_host.teams.actors import HOST
 from agui_host.teams.authentication import Bound
 from agui_host.teams.end_users import signing
-from agui_host.teams.limits import BudgetExceeded
+from agui_host.teams.limits import BudgetExceeded, LimitReached
 from agui_host.teams.models import AuditEntry, Role
 from events.writer import JournalWriter
 from runs.access import access, threads
@@ -23,7 +26,7 @@ from runs.access.usage import figures
 from runs.lifecycle import lifecycle
 from runs.lifecycle.deletion import retention
 from runs.models import Run
-from tests.asgi import ask
+from tests.asgi import Exchange, ask
 from tests.cast import Cast, Register, fresh, perform
 from tests.teams.end_users.signed import Signing, start_as
 
@@ -63,6 +66,22 @@ def test_another_end_user_cannot_use_the_threads_name(cast: Cast) -> None:
         with pytest.raises(NotFound):
             access.find(eve, run.pk, action)
     assert access.find(product.principal("42"), run.pk, "cancel").pk == run.pk
+
+
+async def test_an_end_user_does_not_see_the_inside_of_agents(cast: Cast, bell: None) -> None:
+    product = await db(Signing, cast.team)
+    body = {
+        "slug": "far", "url": "https://inside.example.com/agent", "headers": {"X-Inside": "s3cr"},
+        "middleware": [{"name": "redact", "patterns": ["inside"]}],
+        "context_providers": [{"name": "http", "url": "https://inside.example.com/search"}],
+    }  # fmt: skip
+    made = await ask("POST", "/api/v1/agents", cast.alice.headers, json=body)
+    assert made.status == 201, made.body
+    for url in ("/api/v1/agents", "/api/v1/agents/far"):
+        assert b"nside" in (await ask("GET", url, product.plain)).body
+        answer = await ask("GET", url, product.headers("42"))
+        assert b'"far"' in answer.body
+        assert b"nside" not in answer.body
 
 
 def test_an_end_user_cannot_hide_a_thread_from_the_team(cast: Cast) -> None:
@@ -128,6 +147,68 @@ def test_a_budget_counts_one_end_user(cast: Cast) -> None:
     start_as(product.principal("43"), cast.echo, threadId="u")
     assert [row.of for row in manage.visible(product.principal("42"))] == ["end:42"]
     assert not manage.visible(product.principal("43")).exists()
+
+
+def test_a_budget_is_of_one_keys_end_user(cast: Cast) -> None:
+    """Two keys that give one ``sub`` to two people."""
+    product, other = Signing(cast.team), Signing(cast.team)
+    values = {"scope": "person", "tokens": 0, "period": None, "at_limit": "end"}
+    for of in ("end:42", f"end:@{product.row.prefix}", "end:"):
+        with pytest.raises(Invalid):
+            manage.create(cast.alice.principal, {**values, "of": of})
+    row = manage.create(cast.alice.principal, {**values, "of": f"end:42@{product.row.prefix}"})
+    with pytest.raises(BudgetExceeded):
+        start_as(product.principal("42"), cast.echo, threadId="t")
+    start_as(other.principal("42"), cast.echo, threadId="t")
+    assert [each.pk for each in manage.visible(product.principal("42"))] == [row.pk]
+    assert not manage.visible(other.principal("42")).exists()
+    end_user_of_an_address = f"end:dora@example.com@{product.row.prefix}"
+    key = manage.create(cast.alice.principal, {**values, "of": end_user_of_an_address}).key
+    assert key == product.principal("dora@example.com").actor_id
+
+
+def test_a_budget_counts_what_its_end_user_has_spent(cast: Cast) -> None:
+    product, other = Signing(cast.team), Signing(cast.team)
+    for tokens, each in ((7, product), (100, other)):
+        run = start_as(each.principal("42"), cast.echo, threadId=str(tokens))
+        lifecycle.cancel(run)
+        Run.objects.for_team(cast.team).filter(pk=run.pk).update(tokens_in=tokens)
+    of = f"end:42@{product.row.prefix}"
+    values = {"scope": "person", "of": of, "tokens": 50, "period": "day", "at_limit": "end"}
+    assert manage.create(cast.alice.principal, values).used == 7
+
+
+def test_one_end_user_cannot_use_up_the_teams_starts(cast: Cast, settings: Settings) -> None:
+    settings.AGUI_END_USER_RUNS_PER_MINUTE = 2
+    product, other = Signing(cast.team), Signing(cast.team)
+    dora = product.principal("42")
+    for thread in ("t1", "t2"):
+        start_as(dora, cast.echo, threadId=thread)
+    with pytest.raises(LimitReached) as refused:
+        start_as(dora, cast.echo, threadId="t3")
+    assert refused.value.details == {"limit": "end_user_runs_per_minute", "max": 2}
+    assert 0 < int(refused.value.headers["Retry-After"]) <= 60
+    assert access.find_thread(dora, "t3") is None
+    for another in (product.principal("43"), other.principal("42")):
+        start_as(another, cast.echo, threadId=another.actor_id)
+    start_as(authentication.resolve(product.plain, {}), cast.echo, threadId="plain")
+
+
+async def test_one_end_user_cannot_use_up_the_teams_streams(
+    cast: Cast, settings: Settings, bell: None, writer: JournalWriter
+) -> None:
+    settings.AGUI_END_USER_STREAMS = 1
+    product = await db(Signing, cast.team)
+    dora = await db(product.principal, "42")
+    run = await db(lambda: start_as(dora, cast.echo, threadId="t"))
+    url, stream = f"/api/v1/runs/{run.pk}/events", {"accept": "text/event-stream"}
+    async with Exchange("GET", url, {**product.headers("42"), **stream}) as first:
+        await first.until(b"retry:")
+        answer = await ask("GET", url, {**product.headers("42"), **stream})
+        assert answer.status == 429
+        assert answer.json["error"]["details"] == {"limit": "end_user_streams", "max": 1}
+        async with Exchange("GET", url, {**product.plain, **stream}) as second:
+            await second.until(b"retry:")
 
 
 def test_usage_counts_end_users_apart(cast: Cast) -> None:

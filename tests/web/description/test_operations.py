@@ -98,6 +98,13 @@ def test_examples_of_addresses_are_addresses(paths: dict[str, Any]) -> None:
     assert fields
 
 
+def test_every_address_for_keys_also_takes_end_users(paths: dict[str, Any]) -> None:
+    described = [row for path in paths.values() for row in path.values()]
+    ways = [row["security"] for row in described if {"key": []} in row.get("security", [])]
+    assert len(ways) > 100
+    assert all({"key": [], "endUser": []} in each for each in ways)
+
+
 def test_names_are_unique(paths: dict[str, Any]) -> None:
     names = [each["operationId"] for path in paths.values() for each in path.values()]
     assert len(names) == len(set(names))
