@@ -52,7 +52,7 @@ def test_a_form_works_without_scripts(name: str) -> None:
 
 def test_a_raw_label_is_found() -> None:
     assert raw("<b>{{ row.created_by }}</b>") == ["{{ row.created_by }"]
-    assert raw("{{ row.created_by|person }} <input value=\"{{ filters.started_by }}\">") == []
+    assert raw('{{ row.created_by|person }} <input value="{{ filters.started_by }}">') == []
 
 
 def test_names_for_people() -> None:

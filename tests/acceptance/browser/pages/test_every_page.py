@@ -7,7 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from tests.acceptance.browser.every_page import FOR_STRANGERS, PAGES, seeded
+from tests.acceptance.browser.pages.every_page import FOR_STRANGERS, PAGES, seeded
 from tests.acceptance.browser.test_axe import SERIOUS, SIZES
 from tests.acceptance.browser.test_team_pages import OUT_OF_REACH
 from tests.acceptance.host import Host
