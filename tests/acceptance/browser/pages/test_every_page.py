@@ -51,7 +51,7 @@ def faults(page: Page, axe: Axe, address: str, width: int) -> Iterator[tuple[str
 def test_every_page_is_accessible(
     browser: Browser, host: Host, seed: dict[str, Any], width: int, scheme: Any
 ) -> None:
-    axe, found = Axe(), []
+    axe, problems = Axe(), []
     for addresses, cookie in ((PAGES.values(), seed["session"]), (FOR_STRANGERS, "")):
         context = browser.new_context(
             base_url=host.url, color_scheme=scheme, viewport={"width": width, "height": 900}
@@ -61,6 +61,6 @@ def test_every_page_is_accessible(
         context.add_init_script(SHIFTS)
         page = context.new_page()
         for address in addresses:
-            found += faults(page, axe, address.format(**seed), width)
+            problems += faults(page, axe, address.format(**seed), width)
         context.close()
-    assert found == []
+    assert problems == []
