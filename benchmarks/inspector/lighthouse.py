@@ -28,8 +28,8 @@ def addresses(host: Host) -> dict[str, str]:
     with host.client() as client:
         rows = client.get("/api/v1/runs", params={"limit": 100}).json()["results"]
         run = next(row for row in rows if row["thread_id"].startswith("markdown"))
-        found = client.get("/api/v1/threads", params={"thread_id": run["thread_id"]}).json()
-    thread = found["results"][0]["id"]
+        listed = client.get("/api/v1/threads", params={"thread_id": run["thread_id"]}).json()
+    thread = listed["results"][0]["id"]
     return {
         "overview": "/", "list": "/runs/", "run": f"/runs/{run['id']}/",
         "thread": f"/threads/{thread}/", "inbox": "/inbox/",
@@ -45,11 +45,11 @@ def scores(url: str, port: int, folder: Path) -> dict[str, Any]:
          f"--only-categories={','.join(CATEGORIES)}"],
         check=True, capture_output=True, timeout=300,
     )  # fmt: skip
-    told = json.loads(report.read_text())
-    weighed = [ref for each in told["categories"].values() for ref in each["auditRefs"]]
-    audits = {ref["id"]: told["audits"][ref["id"]]["score"] for ref in weighed if ref["weight"]}
+    content = json.loads(report.read_text())
+    weighed = [ref for each in content["categories"].values() for ref in each["auditRefs"]]
+    audits = {ref["id"]: content["audits"][ref["id"]]["score"] for ref in weighed if ref["weight"]}
     return {
-        **{name: round(100 * (told["categories"][name]["score"] or 0)) for name in CATEGORIES},
+        **{name: round(100 * (content["categories"][name]["score"] or 0)) for name in CATEGORIES},
         "costs": sorted(name for name, score in audits.items() if score is not None and score < 1),
     }
 
@@ -62,7 +62,7 @@ def measure(host: Host, folder: Path) -> dict[str, dict[str, Any]]:
         browser = playwright.chromium.launch_persistent_context(
             str(folder / "profile"), executable_path=str(need("chromium")), args=arguments
         )
-        told = {"sign-in": scores(f"{host.url}/login/", port, folder)}
+        pages = {"sign-in": scores(f"{host.url}/login/", port, folder)}
         page = browser.new_page()
         page.goto(f"{host.url}/login/")
         page.get_by_label("Username").fill(host.login)
@@ -71,9 +71,9 @@ def measure(host: Host, folder: Path) -> dict[str, dict[str, Any]]:
         page.wait_for_url(f"{host.url}/")
         page.goto("about:blank")
         for name, path in addresses(host).items():
-            told[name] = scores(host.url + path, port, folder)
+            pages[name] = scores(host.url + path, port, folder)
         browser.close()
-    return told
+    return pages
 
 
 def main() -> None:
@@ -82,17 +82,15 @@ def main() -> None:
         try:
             host.start()
             host.manage("seed_demo", "--nasty")
-            told = measure(host, Path(folder))
+            pages = measure(host, Path(folder))
         finally:
             host.stop()
     lines = []
-    for name, row in told.items():
-        kept = min(row[category] for category in CATEGORIES) >= LEAST
+    for name, row in pages.items():
+        verdict = "kept" if min(row[category] for category in CATEGORIES) >= LEAST else "MISSED"
         figures = "  ".join(f"{category} {row[category]:3}" for category in CATEGORIES)
-        lines.append(
-            f"{name:9} {figures}  {'kept' if kept else 'MISSED'}  {' '.join(row['costs'])}"
-        )
-    keep("lighthouse", lines, [{"page": name, **row} for name, row in told.items()])
+        lines.append(f"{name:9} {figures}  {verdict}  {' '.join(row['costs'])}")
+    keep("lighthouse", lines, [{"page": name, **row} for name, row in pages.items()])
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ def grants(request: HttpRequest, principal: Principal) -> HttpResponse:
     rows = list(sharing.managed(principal).filter(live())[:MOST]) if principal.can("share") else []
     runs = access.visible(principal).filter(pk__in=[row.run_id for row in rows])
     threads = access.visible_threads(principal).filter(pk__in=[row.thread_id for row in rows])
-    seen = {*runs.values_list("pk", flat=True), *threads.values_list("pk", flat=True)}
+    visible = {*runs.values_list("pk", flat=True), *threads.values_list("pk", flat=True)}
     context = {
-        "grants": [(row, (row.run_id or row.thread_id) in seen) for row in rows],
+        "grants": [(row, (row.run_id or row.thread_id) in visible) for row in rows],
         "everything": principal.can("manage_grants"),
     }
     return render(request, "team/shared.html", context)

@@ -10,7 +10,7 @@ from django.urls.converters import IntConverter, UUIDConverter
 
 from agui_host.dashboard.pages import posts_from
 from agui_host.dashboard.urls import urlpatterns
-from tests.acceptance.browser.every_page import NO_PAGES, PAGES
+from tests.acceptance.browser.pages.every_page import NO_PAGES, PAGES
 from tests.cast import Cast, cast
 
 __all__ = ["cast"]

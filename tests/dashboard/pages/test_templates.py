@@ -22,9 +22,11 @@ VALUE = re.compile(r"""value="$""")
 
 def raw(text: str) -> list[str]:
     """The labels that people would read as the host stores them."""
-    found = [(match, text[: match.start()]) for match in LABEL.finditer(text)]
+    labels = [(match, text[: match.start()]) for match in LABEL.finditer(text)]
     return [
-        match[0] for match, before in found if "person" not in match[2] and not VALUE.search(before)
+        match[0]
+        for match, before in labels
+        if "person" not in match[2] and not VALUE.search(before)
     ]
 
 

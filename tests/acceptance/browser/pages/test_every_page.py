@@ -7,7 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from tests.acceptance.browser.every_page import FOR_STRANGERS, PAGES, seeded
+from tests.acceptance.browser.pages.every_page import FOR_STRANGERS, PAGES, seeded
 from tests.acceptance.browser.test_axe import SERIOUS, SIZES
 from tests.acceptance.browser.test_team_pages import OUT_OF_REACH
 from tests.acceptance.host import Host
@@ -51,7 +51,7 @@ def faults(page: Page, axe: Axe, address: str, width: int) -> Iterator[tuple[str
 def test_every_page_is_accessible(
     browser: Browser, host: Host, seed: dict[str, Any], width: int, scheme: Any
 ) -> None:
-    axe, found = Axe(), []
+    axe, problems = Axe(), []
     for addresses, cookie in ((PAGES.values(), seed["session"]), (FOR_STRANGERS, "")):
         context = browser.new_context(
             base_url=host.url, color_scheme=scheme, viewport={"width": width, "height": 900}
@@ -61,6 +61,6 @@ def test_every_page_is_accessible(
         context.add_init_script(SHIFTS)
         page = context.new_page()
         for address in addresses:
-            found += faults(page, axe, address.format(**seed), width)
+            problems += faults(page, axe, address.format(**seed), width)
         context.close()
-    assert found == []
+    assert problems == []
