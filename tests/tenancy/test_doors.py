@@ -234,7 +234,13 @@ def house(cast: Cast, settings: Settings) -> House:
         {"cron": "0 0 * * *", "input": {"messages": [{"role": "user", "content": SECRET}]}},
     )
     budget = Budget.objects.create(
-        team=cast.team, scope="agent", of=SECRET, key="none", unit="tokens", max=1, created_by="x"
+        team=cast.team,
+        scope="agent",
+        of=SECRET,
+        key=cast.echo.pk,
+        unit="tokens",
+        max=1,
+        created_by="x",
     )
     issue = Issue.objects.create(
         team=cast.team, agent=cast.echo, fingerprint="f", error_code="x", message=SECRET

@@ -16,7 +16,7 @@ from agui_host.protocol.input.numbers import LARGEST, whole
 from agui_host.runtimes.models import Agent
 from agui_host.teams import actors, audit
 from agui_host.teams.authentication import Principal
-from agui_host.teams.models import ApiKey, Membership
+from agui_host.teams.models import ApiKey, Membership, Team
 from agui_host.teams.tenancy import TeamQuerySet
 from runs.access import access
 from runs.lifecycle.budgets import spending
@@ -214,13 +214,20 @@ def _person(principal: Principal, of: str) -> str:
     return actors.user_id(member.user_id)
 
 
-def _end_user(principal: Principal, of: str) -> str:
-    """``sub``, or ``sub@prefix`` where several keys of the team have end users."""
-    keys = ApiKey.objects.for_team(principal.team).filter(end_user_realm__isnull=False)
+def sub_of(team: Team, of: str) -> tuple[str, UUID | None]:
+    """The ``sub`` in ``sub`` or ``sub@prefix``, and the realm of the key with that prefix."""
+    keys = ApiKey.objects.for_team(team).filter(end_user_realm__isnull=False)
     sub, _, prefix = of.rpartition("@")
     realm = keys.filter(prefix=prefix).values_list("end_user_realm", flat=True).first()
-    if sub and realm is not None:
+    return (sub, realm) if sub and realm else (of, None)
+
+
+def _end_user(principal: Principal, of: str) -> str:
+    """``sub``, or ``sub@prefix`` where several keys of the team have end users."""
+    sub, realm = sub_of(principal.team, of)
+    if realm is not None:
         return actors.end_user_id(realm, sub)
+    keys = ApiKey.objects.for_team(principal.team).filter(end_user_realm__isnull=False)
     realms = set(keys.values_list("end_user_realm", flat=True))
     if len(realms) > 1:
         raise Invalid(

@@ -156,10 +156,10 @@ def test_lead_of_a_team(open_page: Open, host: Host) -> None:
         hands.link("API keys")
         page.get_by_label("Name", exact=True).fill(mark)
         page.get_by_label("Agents (empty: all)").fill("scripted,")
-        hands.button("Make the key")
+        hands.button("Create key")
         expect(page.get_by_role("alert")).to_be_visible()
         page.get_by_label("Agents (empty: all)").fill("scripted")
-        hands.button("Make the key")
+        hands.button("Create key")
         expect(page.locator("tbody tr", has_text=mark)).to_contain_text("scripted only")
     with hands.within(3):  # who revoked that key
         row = page.locator("tbody tr", has_text=mark)

@@ -71,7 +71,10 @@ def session(browser: Browser, host: Host) -> Any:
 
 @pytest.fixture
 def open_page(browser: Browser, host: Host, session: Any) -> Iterator[Open]:
-    """Opens a page in a browser of its own; at the end, none may have complained."""
+    """Opens a page in a browser of its own; at the end, none may have complained.
+
+    A form that is refused is no complaint.
+    """
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
@@ -88,7 +91,7 @@ def open_page(browser: Browser, host: Host, session: Any) -> Iterator[Open]:
     yield open_page
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert [text for text in complaints if "status of 422" not in text] == []
 
 
 def ended(host: Host, script: list[dict[str, Any]], **input: Any) -> str:
@@ -177,6 +180,7 @@ def test_filters_are_in_the_address(open_page: Open, host: Host) -> None:
     failed = ended(host, [{"raise": "no"}], threadId=thread)
     ended(host, [{"text": "hello"}], threadId=thread)
     page = open_page("/runs/")
+    page.get_by_text("Filter by agent, time and more").click()
     page.get_by_role("textbox", name="Thread").fill(thread)
     page.get_by_role("textbox", name="Thread").press("Enter")
     expect(page).to_have_url(f"{host.url}/runs/?thread_id={thread}")

@@ -40,6 +40,7 @@ class Hands:
         target.click()
 
     def press(self, key: str) -> None:
+        self.page.wait_for_load_state()  # before, no script of the page listens
         self.count += 1
         self.page.keyboard.press(key)
 

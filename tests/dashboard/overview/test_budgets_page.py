@@ -1,9 +1,11 @@
 """The page of budgets: meters, and forms for owners and admins."""
 
+from uuid import uuid4
+
 import pytest
 from django.test import Client
 
-from agui_host.teams.models import Membership
+from agui_host.teams.models import ApiKey, Membership
 from runs.lifecycle.budgets import spending
 from runs.models import Budget, Spent
 from tests.cast import Cast, start
@@ -50,10 +52,14 @@ def test_a_budget_leads_to_its_runs(cast: Cast, browse: Browse) -> None:
     """Also one that was made by an id; one without a period counts runs from before it."""
     client = browse(cast.alice)
     member = Membership.objects.for_team(cast.team).get(user=cast.bob.user)
+    key = ApiKey.objects.for_team(cast.team).first()
+    assert key is not None
+    ApiKey.objects.filter(pk=key.pk).update(end_user_realm=uuid4(), end_user_secret="s")
     for scope, of, link in (
         ("agent", str(cast.echo.pk), "agent=echo"),
         ("person", str(member.pk), "started_by=user%3Abob"),
-        ("person", "end:ann", "started_by=end%3Aann"), ("team", "", "since="),
+        ("person", "end:ann", "started_by=end%3Aann"),
+        ("person", f"end:eve@{key.prefix}", "started_by=end%3Aeve"), ("team", "", "since="),
     ):  # fmt: skip
         body = NEW | {"scope": scope, "of": of}
         assert client.post("/budgets/", body).status_code == 302, scope
