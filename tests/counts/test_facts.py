@@ -29,17 +29,17 @@ def checkout(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_the_facts_of_a_checkout(tmp_path: Path) -> None:
-    found = facts.facts(checkout(tmp_path, FILES))
-    assert found["Python files of the product"] == "3"
-    assert found["lines in them"] == "4"
-    assert found["comments per 100 lines"] == "25.0"
-    assert found["names at the top"] == "2"
-    assert found["functions of PostgreSQL"] == "2"
-    assert found["bodies, with those in migrations"] == "2"
-    assert (found["triggers"], found["migrations"], found["SQL files"]) == ("1", "1", "1")
-    assert found["private members of libraries"] == "3"
-    assert found["prose: nobody"] != "0.0 / 0.0"
-    assert found["first lines of commits above 72"] == "1 of 1"
+    numbers = facts.facts(checkout(tmp_path, FILES))
+    assert numbers["Python files of the product"] == "3"
+    assert numbers["lines in them"] == "4"
+    assert numbers["comments per 100 lines"] == "25.0"
+    assert numbers["names at the top"] == "2"
+    assert numbers["functions of PostgreSQL"] == "2"
+    assert numbers["bodies, with those in migrations"] == "2"
+    assert (numbers["triggers"], numbers["migrations"], numbers["SQL files"]) == ("1", "1", "1")
+    assert numbers["private members of libraries"] == "3"
+    assert numbers["prose: nobody"] != "0.0 / 0.0"
+    assert numbers["first lines of commits above 72"] == "1 of 1"
 
 
 def test_two_checkouts_side_by_side(tmp_path: Path) -> None:

@@ -67,6 +67,27 @@ def test_a_taken_over_writer_appends_nothing_and_its_neighbours_do() -> None:
     }
 
 
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("wrong", ["", "another writer", "a gap", "again", "ended"])
+def test_the_fence_of_one_journal_and_of_many(wrong: str, alone: bool) -> None:
+    claim, neighbour, first = claimed(), claimed(), 1
+    if wrong == "another writer":
+        journal.take_over(claim.journal_id)
+    elif wrong == "a gap":
+        first = 2
+    elif wrong == "again":
+        append(claim, deltas(1))
+    elif wrong == "ended":
+        append(claim, whole_log(5))
+        first = 6
+    batches = [Batch(*claim[:2], first, deltas(1))]
+    batches += [] if alone else [Batch(*neighbour[:2], 1, deltas(1))]
+    with transaction.atomic():
+        written = journal.append(batches)
+    assert (claim.journal_id in written) is (not wrong)
+    assert (neighbour.journal_id in written) is (not alone)
+
+
 def test_nothing_follows_a_terminal_event_and_nobody_takes_a_closed_journal_over() -> None:
     claim = claimed()
     append(claim, whole_log(5))

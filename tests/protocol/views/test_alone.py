@@ -143,8 +143,8 @@ def test_of_a_conversation_the_own_messages_remain() -> None:
 def test_of_an_earlier_run_no_message_remains_whatever_its_role(role: str) -> None:
     whole = conversation("old", "own", own=["own"])
     whole["messages"][0] |= {"role": role, "toolCallId": "call"}
-    shown = seen_by_reader(started(None), whole)[-1]["messages"]
-    assert [message["id"] for message in shown] == ["own"]
+    messages = seen_by_reader(started(None), whole)[-1]["messages"]
+    assert [message["id"] for message in messages] == ["own"]
 
 
 def test_an_unmarked_log_shows_less() -> None:

@@ -19,7 +19,7 @@ from tests.house import repository
 from tests.suite import clusters
 from tests.suite.defects.catalogue import Defect, defects
 
-SECONDS = 180
+SECONDS = 300
 """A test that hangs with a defect has noticed it."""
 CAUGHT, SURVIVED, HUNG, BROKEN = "caught", "SURVIVED", "hung", "BROKEN"
 FAILED = re.compile(r"^FAILED (\S+?)(?: - |\s*$)", re.MULTILINE)
