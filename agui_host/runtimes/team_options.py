@@ -67,16 +67,20 @@ def _merged(field: str, place: int, entry: Entry, remaining: list[Entry]) -> Ent
     raise Invalid(f"{field}[{place}]: only the operator can add {name!r}.", details={"path": field})
 
 
-def _places(value: Any) -> list[tuple[str, str]]:
-    """The URL and the reference of each object with either: ``("", "")`` for an absent one."""
+def _places(value: Any, around: str = "") -> list[tuple[str, str]]:
+    """The URL and the reference of each object with either: ``("", "")`` for an absent one.
+
+    A URL counts for all that is within its object, which is sent to it.
+    """
     if isinstance(value, list):
-        return [place for part in value for place in _places(part)]
+        return [place for part in value for place in _places(part, around)]
     if not isinstance(value, dict):
         return []
     url, key = value.get("url"), value.get(keys.MEMBER)
     secret = key.get("secret") if isinstance(key, dict) else None
-    place = (url if isinstance(url, str) else "", secret if isinstance(secret, str) else "")
-    below = [place for part in value.values() for place in _places(part)]
+    target = around or (url if isinstance(url, str) else "")
+    place = (target, secret if isinstance(secret, str) else "")
+    below = [place for part in value.values() for place in _places(part, target)]
     return [place, *below] if any(place) else below
 
 

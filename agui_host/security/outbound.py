@@ -7,7 +7,6 @@ connections have passed it. TLS and the Host header keep the name.
 """
 
 import asyncio
-import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
@@ -102,7 +101,7 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
     """httpx's transport over a guarded backend; also checks the URL of each hop."""
 
     def __init__(self, limits: httpx.Limits, resolver: Resolver = resolve) -> None:
-        context = _trust(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        context = _trust(ssl.get_default_verify_paths())
         super().__init__(verify=context, trust_env=False)
         # httpx has no argument for the backend; the pool it made has not been used yet.
         self._pool = httpcore.AsyncConnectionPool(
@@ -120,10 +119,10 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
 
 
 @lru_cache(4)
-def _trust(file: str | None, folder: str | None) -> ssl.SSLContext:
+def _trust(paths: ssl.DefaultVerifyPaths) -> ssl.SSLContext:
     """Shared by all clients: reading the certificates takes a tenth of a second of the event loop.
 
-    The arguments are the variables of the environment that httpx reads.
+    The paths come from the variables of the environment that httpx reads as well.
     """
     return httpx.create_ssl_context()
 

@@ -82,6 +82,27 @@ def test_a_key_is_sealed_and_stays_with_its_address(cast: Cast) -> None:
     assert patch(cast, middleware=chain).status == 422
 
 
+@pytest.mark.parametrize("stored", ["beside the address", "among the parameters"])
+def test_a_key_among_parameters_stays_with_its_address(cast: Cast, stored: str) -> None:
+    entry: dict[str, Any] = {"name": "http", "url": "https://good.example.com/search"}
+    if stored == "beside the address":
+        made = patch(cast, context_providers=[{**entry, "api_key": "s3cr"}])
+        reference = made.json["context_providers"][0]["api_key"]
+    else:
+        made = patch(cast, context_providers=[{**entry, "parameters": {"api_key": "s3cr"}}])
+        reference = made.json["context_providers"][0]["parameters"]["api_key"]
+    assert b"s3cr" not in made.body
+    for parameters in (
+        {"api_key": reference},
+        {"url": entry["url"], "api_key": reference},
+        {"deeper": [{"url": entry["url"], "api_key": reference}]},
+    ):
+        stolen = {"name": "http", "url": "https://thief.example.com/", "parameters": parameters}
+        assert patch(cast, context_providers=[stolen]).status == 422
+        kept = {**entry, "parameters": parameters}
+        assert patch(cast, context_providers=[kept]).status == 200
+
+
 def test_an_operators_entry_shows_its_name_and_can_be_kept_or_removed(cast: Cast) -> None:
     log = {"name": "log", "level": "debug"}
     row = Agent.objects.get(slug="echo", team=cast.team)
