@@ -188,6 +188,14 @@ def test_the_whole_suite_is_one_pass() -> None:
     assert '-m "not soak"' in recipe[0]
 
 
+def test_what_ci_leaves_out_of_the_suite_has_run_in_make_check() -> None:
+    ci, makefile = ((repository.ROOT / name).read_text() for name in (".ci/run", "Makefile"))
+    ignored = re.findall(r"--ignore=([\w/]+)", ci)
+    assert ignored
+    assert f"pytest -q {' '.join(ignored)};" in makefile.split("\ncheck: ")[1].split("\n\n")[0]
+    assert ci.index("make check") < ci.index("tests test ")
+
+
 def test_the_jobs_of_the_suite_are_all_run_by_the_workflow() -> None:
     """``make test JOB=…``: ``unit`` is what the other jobs leave."""
     makefile = (repository.ROOT / "Makefile").read_text()

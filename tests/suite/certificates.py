@@ -17,12 +17,12 @@ _create = default.create_ssl_context
 
 
 def install() -> None:
-    """Let all clients share a context; one that names certificates of its own keeps them."""
+    """Let all clients share a context, except where a test names certificates."""
     httpx.create_ssl_context = default.create_ssl_context = context
 
 
 def context(verify: Any = True, cert: Any = None, trust_env: bool = True) -> ssl.SSLContext:
-    """What ``httpx`` would make."""
+    """The context that ``httpx`` would make."""
     if verify is not True or cert is not None:
         return _create(verify=verify, cert=cert, trust_env=trust_env)
     return _shared(trust_env, *(os.environ.get(name) for name in VARIABLES))

@@ -20,7 +20,7 @@ def test_clients_share_the_machines_certificates() -> None:
         assert isinstance(context_of(one), ssl.SSLContext)
 
 
-def test_one_that_names_its_own_keeps_them() -> None:
+def test_named_certificates_are_kept() -> None:
     own = ssl.create_default_context()
     with httpx.Client(verify=own) as named, httpx.Client(verify=False) as trusting:  # noqa: S501
         assert context_of(named) is own
