@@ -5,23 +5,7 @@ from dataclasses import dataclass
 
 HEIGHT = 24
 STEP = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One bar, from the ground up; the lower part of it is the failures."""
-
-    x: int
-    height: float
-    red: float
-
-    @property
-    def top(self) -> float:
-        return HEIGHT - self.height
-
-    @property
-    def red_top(self) -> float:
-        return HEIGHT - self.red
+"""From a bar to the next one, with a pixel between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +16,20 @@ class Spark:
     failed: Sequence[int]
 
     @property
-    def bars(self) -> list[Bar]:
-        """The bars that can be seen; a single run is two pixels high."""
+    def paths(self) -> tuple[str, str]:
+        """The bars that can be seen, and their lower parts, the failures, as paths of SVG.
+
+        A single run is two pixels high. Not a template's loop: a page has hundreds of bars.
+        """
         highest = max(self.runs, default=0)
-        bars = []
+        bars, red = [], []
         for place, (runs, failed) in enumerate(zip(self.runs, self.failed, strict=True)):
             if runs > 0:
                 height = max(2.0, HEIGHT * runs / highest)
-                red = max(1.5, height * failed / runs) if failed else 0.0
-                bars.append(Bar(STEP * place, round(height, 2), round(red, 2)))
-        return bars
+                bars.append(_bar(place, height))
+                if failed:
+                    red.append(_bar(place, max(1.5, height * failed / runs)))
+        return "".join(bars), "".join(red)
 
     @property
     def width(self) -> int:
@@ -51,3 +39,7 @@ class Spark:
     def words(self) -> str:
         """The numbers, for people who do not see the bars."""
         return ", ".join(map(str, self.runs))
+
+
+def _bar(place: int, height: float) -> str:
+    return f"M{STEP * place} {HEIGHT}v-{height:.4g}h{STEP - 1}v{height:.4g}z"

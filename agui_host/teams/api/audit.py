@@ -111,7 +111,7 @@ class AuditNdjson(AuditExport):
 
 
 def lines_of(principal: Principal) -> QuerySet[AuditEntry]:
-    """The lines that the principal may read. Raises Forbidden."""
+    """The lines that the principal sees. Raises Forbidden."""
     principal.require("see_audit")
     return AuditEntry.objects.for_team(principal.team)
 

@@ -148,7 +148,7 @@ def _set(principal: Principal, row: Alert, values: Mapping[str, Any]) -> None:
         if not getattr(row, name).isprintable():
             raise Invalid(f"The {name} contains a control character.", details={"path": name})
     if len(row.person) > LONGEST_PERSON:
-        raise Invalid("Nobody has such a long name.", details={"path": "started_by"})
+        raise Invalid("A person or key has a shorter name.", details={"path": "started_by"})
     if not 0 < row.threshold <= LARGEST:  # NaN is in no range.
         raise Invalid("The threshold is a number above 0.", details={"path": "threshold"})
     if row.agent and not (
