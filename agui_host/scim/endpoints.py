@@ -243,13 +243,13 @@ def _group(principal: Principal, key: UUID) -> Json:
     return resources.group(*_with([groups.find(principal, key)], MEMBERS))
 
 
-def _with(rows: list[R], entries: Entries, *, wanted: bool = True) -> list[R]:
+def _with(rows: list[R], entries: Entries, *, with_entries: bool = True) -> list[R]:
     """The rows, or the first of them, with their entries: at most ``MOST_ENTRIES``, or one row's.
 
     The standard allows a page to end early.
     """
     mine = ScimGroupMember.objects.already_found().filter(**{f"{entries.of}__in": rows})
-    if wanted:
+    if with_entries:
         counted = mine.order_by().values_list(entries.of).annotate(number=Count("pk"))
         counts, total, fitting = dict(counted), 0, list[R]()
         for row in rows:
@@ -260,7 +260,7 @@ def _with(rows: list[R], entries: Entries, *, wanted: bool = True) -> list[R]:
         if fitting:
             work.charge(fitting[0].team_id, "view", ENTRY * (total + len(fitting)))
         rows, mine = fitting, mine.select_related(entries.to).order_by("pk")
-    prefetch_related_objects(rows, Prefetch(entries.name, mine if wanted else mine.none()))
+    prefetch_related_objects(rows, Prefetch(entries.name, mine if with_entries else mine.none()))
     return rows
 
 
@@ -289,10 +289,12 @@ def _page(
         rows = rows.filter(filters.condition(text, columns))
     start = max(1, _number(request, "startIndex", 1))
     count = min(max(0, _number(request, "count", 100)), schemas.MOST_RESULTS)
-    found = _with(
-        list(rows[start - 1 : start - 1 + count]), entries, wanted=_shows(request, entries.name)
+    resources = _with(
+        list(rows[start - 1 : start - 1 + count]),
+        entries,
+        with_entries=_shows(request, entries.name),
     )
-    page = [_cut(request, as_json(row)) for row in found]
+    page = [_cut(request, as_json(row)) for row in resources]
     return Response(_list(page, rows.count(), start))
 
 

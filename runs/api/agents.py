@@ -77,10 +77,10 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
 
     def to_representation(self, row: Agent) -> dict[str, Any]:
         """The agent; without its configuration for an end user, who is no member of the team."""
-        shown: dict[str, Any] = super().to_representation(row)
+        content: dict[str, Any] = super().to_representation(row)
         request = self.context.get("request")
         is_hidden = request is not None and principal_of(request).end_user is not None
-        return shown | HIDDEN if is_hidden else shown
+        return content | HIDDEN if is_hidden else content
 
     def get_url(self, row: Agent) -> str | None:
         """The URL of a remote agent; null for other kinds."""

@@ -9,7 +9,7 @@ create function agui_budget_keys(
     select array[team::text, agent::text, thread::text, run::text, starter]
 $$;
 
--- The id of the person for whom a key started a run, by which budgets find it as well: whoever began
+-- The id of the person for whom a key started a run, by which budgets find it as well: the maker of
 -- its thread. Another key's end user of the same name has another id.
 -- planner: as usual
 create function agui_budget_of_end_user(of_thread uuid, end_user text)

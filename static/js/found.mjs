@@ -6,7 +6,7 @@ const pattern = words && globalThis.Highlight ? new RegExp(words.join("|"), "giu
 const marks = pattern && new Highlight();
 if (marks) CSS.highlights.set("found", marks);
 
-/** Mark the words in this part of the page, which was drawn anew. */
+/** Mark the words in this part of the page, which was drawn again. */
 export function mark(root) {
   if (!marks) return;
   for (const range of [...marks]) if (!range.startContainer.isConnected || root.contains(range.startContainer)) marks.delete(range);

@@ -3,7 +3,6 @@
 import ssl
 from pathlib import Path
 
-import certifi
 import httpx
 import pytest
 
@@ -30,7 +29,8 @@ def test_named_certificates_are_kept() -> None:
 def test_those_of_the_environment_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     before = certificates.context()
     copy = tmp_path / "some.pem"
-    copy.write_bytes(Path(certifi.where()).read_bytes())
+    (one, *_) = before.get_ca_certs(binary_form=True)
+    copy.write_text(ssl.DER_cert_to_PEM_cert(one))
     monkeypatch.setenv("SSL_CERT_FILE", str(copy))
     assert certificates.context() is not before
     assert certificates.context(trust_env=False) is not certificates.context()

@@ -120,9 +120,9 @@ def of(principal: Principal, days: int) -> Overview:
         for line in (total, agents[slug]):
             (line.before if row["before"] else line.sums).add(row)
     active = [line for line in agents.values() if line.sums.runs]
-    shown = sorted(active, key=_largest)[:MOST]
+    largest = sorted(active, key=_largest)[:MOST]
     current = Period(since, period.until)
-    _draw(principal, shown, current, days)
+    _draw(principal, largest, current, days)
     for row in figures.read(principal, figures.by({"person"}), current, listed=True, most=MOST):
         label = row["person"]
         people[label] = Line(label, label, own | {"started_by": label})
@@ -140,7 +140,7 @@ def of(principal: Principal, days: int) -> Overview:
         since=since,
         total=total,
         hidden=hidden,
-        agents=shown,
+        agents=largest,
         people=sorted(people.values(), key=_largest),
         kinds=_kinds(principal, since, own),
         waiting=inbox.waiting(principal).order_by()[: inbox.MOST].count(),

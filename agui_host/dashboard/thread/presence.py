@@ -15,7 +15,7 @@ MOST = 20
 def others(principal: Principal, key: UUID) -> list[str]:
     """Note that the principal, who may see the thread, has its page open; the names of the others.
 
-    Only of the principal's team: whoever sees a thread by a grant does not learn its team's people.
+    Only of the principal's team: a grant does not tell its readers the thread's people.
     Two people who come at the same moment can hide one of them until the next pulse.
     """
     me, team = principal.actor_id, f"team:{principal.team.pk}"

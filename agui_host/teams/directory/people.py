@@ -162,7 +162,7 @@ def settle(row: ScimUser, by: Principal) -> None:
 
 def settle_roles(rows: Sequence[ScimUser], by: Principal) -> None:
     """Give active people the roles of their groups, in the caller's transaction."""
-    wanted, users = _roles(by.team, rows), [row.user_id for row in rows]
+    roles, users = _roles(by.team, rows), [row.user_id for row in rows]
     members_by_user = {
         user_id: (role, origin)
         for user_id, role, origin in Membership.objects.for_team(by.team)
@@ -171,9 +171,9 @@ def settle_roles(rows: Sequence[ScimUser], by: Principal) -> None:
     }
     for row in rows:
         role, origin = members_by_user.get(row.user_id, ("", Origin.SCIM))
-        if origin == Origin.SCIM and role != wanted[row.pk]:
+        if origin == Origin.SCIM and role != roles[row.pk]:
             work.charge(by.team.pk, "directory", SETTLING)
-            memberships.settle(by.team, row.user, wanted[row.pk], Origin.SCIM, by)
+            memberships.settle(by.team, row.user, roles[row.pk], Origin.SCIM, by)
 
 
 def _roles(team: Team, rows: Sequence[ScimUser]) -> dict[UUID, Role]:

@@ -184,9 +184,9 @@ def _unseen(principal: Principal, rows: TeamQuerySet[Budget], scope: BudgetScope
     if not keys:
         return keys
     of_thread = scope == BudgetScope.THREAD
-    seen = access.visible_threads(principal) if of_thread else access.visible(principal)
-    found = seen.filter(pk__in=map(UUID, keys)).order_by().values_list("pk", flat=True)
-    return keys - set(map(str, found))
+    visible = access.visible_threads(principal) if of_thread else access.visible(principal)
+    matches = visible.filter(pk__in=map(UUID, keys)).order_by().values_list("pk", flat=True)
+    return keys - set(map(str, matches))
 
 
 # --- the ids by which a budget's runs are found

@@ -117,19 +117,19 @@ def words(notice: Notice) -> Words:
 def _concerning(principal: Principal, notices: Sequence[Notice]) -> list[Notice]:
     """The notices for this person, who sees their subjects."""
     keys = [notice.subject for notice in notices]
-    seen: set[UUID] = set()
+    visible: set[UUID] = set()
     if principal.can("manage_budgets"):
-        seen.update(budgets.visible(principal).filter(pk__in=keys).values_list("pk", flat=True))
+        visible.update(budgets.visible(principal).filter(pk__in=keys).values_list("pk", flat=True))
     if principal.can("manage_alerts"):
-        seen.update(alerts.visible(principal).filter(pk__in=keys).values_list("pk", flat=True))
-    return [notice for notice in notices if notice.subject in seen]
+        visible.update(alerts.visible(principal).filter(pk__in=keys).values_list("pk", flat=True))
+    return [notice for notice in notices if notice.subject in visible]
 
 
 def _of_budget(data: dict[str, Any]) -> str:
     share = int(100 * data["used"] / data["max"])
     amount = f"{data['max']:,.2f}".removesuffix(".00")
     amount = f"{amount} tokens" if data["unit"] == "tokens" else f"${amount}"
-    period = {"": "", "day": " for today"}.get(data["period"], f" for this {data['period']}")
+    period = {"": "", "day": " for today"}.get(data["period"] or "", f" for this {data['period']}")
     return (
         f"{share} % of the budget of {amount}{period} is used ({data['scope']} {data['of'][:80]})"
     )

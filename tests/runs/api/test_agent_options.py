@@ -99,8 +99,8 @@ def test_a_key_among_parameters_stays_with_its_address(cast: Cast, stored: str) 
     ):
         stolen = {"name": "http", "url": "https://thief.example.com/", "parameters": parameters}
         assert patch(cast, context_providers=[stolen]).status == 422
-        kept = {**entry, "parameters": parameters}
-        assert patch(cast, context_providers=[kept]).status == 200
+        provider = {**entry, "parameters": parameters}
+        assert patch(cast, context_providers=[provider]).status == 200
 
 
 def test_an_operators_entry_shows_its_name_and_can_be_kept_or_removed(cast: Cast) -> None:

@@ -216,14 +216,14 @@ class TestRemoteAgents:
         async def answers(remote: Remote, call: Call) -> None:
             await call.raw(STREAM)
             with suppress(ConnectionError):
-                while len(sent) < ENDLESS:
+                while len(pieces) < ENDLESS:
                     await call.chunk(bytes(1024 * 1024))
-                    sent.append(call)
+                    pieces.append(call)
             await remote.end()
 
-        sent: list[Call] = []
+        pieces: list[Call] = []
         run, _, _ = await steered(Remote(answers), cast, writer, "faster", steering="say")
-        assert len(sent) < ENDLESS
+        assert len(pieces) < ENDLESS
         (row,) = await db(listed, run, cast.alice)
         assert row["seen_seq"]
 

@@ -38,10 +38,10 @@ def start(*names: str) -> None:
     """Start units of ours together, those that end before the others, and wait for all."""
     LOGS.mkdir(exist_ok=True)
     RUNNING.mkdir(exist_ok=True)
-    sockets = [told for name in names if (told := _start(name))]
-    for told in sockets:
-        with told:
-            while b"READY=1" not in told.recv(4096):
+    sockets = [signals for name in names if (signals := _start(name))]
+    for signals in sockets:
+        with signals:
+            while b"READY=1" not in signals.recv(4096):
                 pass
 
 
@@ -60,17 +60,17 @@ def _start(name: str) -> socket.socket | None:
         if unit["Type"] == "oneshot":
             subprocess.run(command, env=env, cwd=state, stdout=log, stderr=log, check=True)
             return None
-        told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        signals = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         address = RUNNING / f"{name}.{time.monotonic_ns()}"
-        told.bind(str(address))
+        signals.bind(str(address))
         address.chmod(0o777)
-        told.settimeout(STARTS)
+        signals.settimeout(STARTS)
         process = subprocess.Popen(
             command, env={**env, "NOTIFY_SOCKET": str(address)}, cwd=state,
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
         (RUNNING / f"{name}.pid").write_text(str(process.pid))
-        return told
+        return signals
 
 
 def stop(name: str) -> None:
