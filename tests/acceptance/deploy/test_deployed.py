@@ -147,7 +147,7 @@ def test_the_first_person_signs_in_and_sees_a_run_stream(
         page.wait_for_url(f"{deployed.url}/runs/")
         (cookie,) = [c for c in page.context.cookies() if c["name"] == "sessionid"]
         assert cookie["secure"]
-        page.get_by_text("New run", exact=True).click()
+        page.locator(".new").evaluate("form => { form.open = true }")  # closed beside runs
         page.get_by_label("Agent").first.select_option("slow")
         page.get_by_label("Message").fill("to the page")
         page.get_by_label("Message").press("Control+Enter")
