@@ -157,7 +157,7 @@ class TestTheMail:
             row, key = api_keys.create(owner(alice, team), "nightly", Role.MEMBER, scopes=["read"])
         assert [each.to for each in mail.outbox] == [["alice@example.com"]]
         text = str(mail.outbox[0].body)
-        for word in ("user:alice", "nightly", row.prefix, "http://127.0.0.1:8000/team/keys/"):
+        for word in ("alice created", "nightly", row.prefix, "http://127.0.0.1:8000/team/keys/"):
             assert word in text
         assert key.partition(".")[2] not in text
 

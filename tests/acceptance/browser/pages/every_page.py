@@ -45,6 +45,7 @@ PAGES = {
     "team/threads/": "/team/threads/",
     "team/sign-in/": "/team/sign-in/",
     "team/keys/": "/team/keys/",
+    "team/audit/": "/team/audit/",
     "team/webhooks/": "/team/webhooks/",
     "team/webhooks/<uuid:webhook_id>/": "/team/webhooks/{webhook}/",
     "team/schedules/": "/team/schedules/",
