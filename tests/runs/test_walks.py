@@ -25,12 +25,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 AROUND = (
-    "agui_host/backends/metrics", "agui_host/backends/postgres/", "agui_host/web/asgi_http",
+    "agui_host/backends/epochs", "agui_host/backends/metrics", "agui_host/backends/postgres/",
+    "agui_host/web/asgi_http",
     "agui_host/web/bodies", "agui_host/web/gated", "agui_host/web/middleware/",
     "agui_host/web/request_id", "agui_host/errors", "agui_host/links", "agui_host/logs",
     "agui_project/",
 )  # fmt: skip
-"""What any call to the database and any answer over HTTP passes, and what is counted on the way."""
+"""What any call to the database (a new connection asks for the epoch) and any answer over HTTP
+passes, and what is counted on the way.
+"""
 
 
 def check(walk: Walk, most: int) -> None:

@@ -8,7 +8,7 @@ from agui_host.backends.postgres.bridge import db
 from agui_host.runtimes.context.run_context import RunContext
 from agui_host.teams import keys
 from agui_host.teams.access import members
-from agui_host.teams.models import ApiKey
+from agui_host.teams.models import ApiKey, Membership
 from events.writer import JournalWriter
 from runs.access import comments
 from runs.models import Run
@@ -25,7 +25,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def remove(cast: Cast, actor: Actor) -> None:
-    members.remove(cast.alice.principal, actor.user.pk)
+    member = Membership.objects.for_team(cast.team).get(user=actor.user)
+    members.remove(cast.alice.principal, member.pk)
 
 
 def say(run: Run, actor: Actor, id: str) -> None:
