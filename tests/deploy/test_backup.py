@@ -70,8 +70,9 @@ def test_the_blocks_dump_and_restore(host: Host, new_server: Path, tmp_path: Pat
 
     for table in ("runs_run", "runs_thread", "events_event", "teams_team", "runtimes_agent"):
         count = f"select count(*) from {table}"  # noqa: S608
-        assert ask(new, count) == ask(env["OLD_DATABASE_URL"], count), table
-        assert int(ask(new, count)) > 0, table
+        before, after = (int(ask(address, count)) for address in (env["OLD_DATABASE_URL"], new))
+        # The restore's `migrate` brings agents of the code to teams that lack some of them.
+        assert 0 < before == after or (table == "runtimes_agent" and 0 < before < after), table
     doctor = subprocess.run(
         [str(program), "doctor"], cwd=tmp_path, env=env | {"DATABASE_URL": new},
         capture_output=True, text=True, timeout=60,

@@ -29,7 +29,8 @@ begin
     update teams_auditentry set who = pseudonym, address = '' where actor = erased or who = label;
     update teams_auditentry set target = pseudonym
      where target = substr(label, 6)
-       and split_part(action, '.', 1) = any ('{account,factor,member,person,push,question_mail,scim_user,session}');
+       and split_part(action, '.', 1) = any (
+           '{account,factor,member,person,push,question_mail,scim_user,session}');
     update teams_auditentry
        set details = (select json_object_agg(
                           key, case when lower(value #>> '{}') = any (names)
