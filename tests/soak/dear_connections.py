@@ -77,9 +77,9 @@ async def starts_elsewhere(attacker: Attacker) -> Any:
     text = f"x{uuid.uuid4()}"
     message = {"id": text, "role": "user", "content": text}
     starts = {
-        "/agents/echo/ai-sdk": {"id": text, "messages": [{**message, "parts": []}]},
-        "/v1/chat/completions": {"model": "echo", "messages": [{"role": "user", "content": text}]},
-        "/v1/responses": {"model": "echo", "input": text},
+        "/agents/scripted/ai-sdk": {"id": text, "messages": [{**message, "parts": []}]},
+        "/v1/chat/completions": {"model": "scripted", "messages": [{"role": "user", "content": text}]},
+        "/v1/responses": {"model": "scripted", "input": text},
         "/agui": {"threadId": text, "messages": [message]},
     }
     answers = [await attacker.client.post(path, json=body) for path, body in starts.items()]
@@ -99,7 +99,7 @@ async def owed(attacker: Attacker) -> AsyncIterator[None]:
     """The attacker's team has webhooks whose receiver takes each call and answers none."""
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
+        with suppress(OSError, asyncio.CancelledError):
             while await reader.read(65_536):
                 pass
         writer.close()
