@@ -78,7 +78,7 @@ async def starts_elsewhere(attacker: Attacker) -> Any:
     message = {"id": text, "role": "user", "content": text}
     starts = {
         "/agents/scripted/ai-sdk": {"id": text, "messages": [{**message, "parts": []}]},
-        "/v1/chat/completions": {"model": "scripted", "messages": [{"role": "user", "content": text}]},
+        "/v1/chat/completions": {"model": "scripted", "messages": [message]},
         "/v1/responses": {"model": "scripted", "input": text},
         "/agui": {"threadId": text, "messages": [message]},
     }
