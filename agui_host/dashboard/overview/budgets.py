@@ -177,25 +177,25 @@ def _list(request: HttpRequest, principal: Principal, form: BudgetForm) -> HttpR
     return render(request, "overview/budgets.html", context, status=422 if form.errors else 200)
 
 
-def _label(principal: Principal, of: str) -> str:
-    """How the list of runs names the end user that a budget names, perhaps with a key's prefix."""
-    sub, _ = manage.sub_of(principal.team, of.removeprefix(actors.END_USER))
-    return f"{actors.END_USER}{sub}"
-
-
 def _filters(principal: Principal, rows: list[Budget]) -> dict[str, dict[str, str]]:
     """The filters of the list of runs by the keys of budgets, which can be named by an id."""
     keys = [row.key for row in rows if row.scope == BudgetScope.AGENT]
     agents = Agent.objects.for_team(principal.team).filter(pk__in=keys)
     people = {row.key for row in rows if row.scope == BudgetScope.PERSON}
-    end_users = {row.key: row.of for row in rows if actors.is_end_user(row.key)}
+    end_users = {
+        row.key: row.of.removeprefix(actors.END_USER) for row in rows if actors.is_end_user(row.key)
+    }
+    realms = manage.realms_of(principal.team) if end_users else {}
     users = [int(key.removeprefix("user:")) for key in people if key.startswith("user:")]
     members = Membership.objects.for_team(principal.team).filter(user__in=users)
     logins = members.values_list("user", "user__username")
     return {
         str(principal.team.pk): {},
         **{str(pk): {"agent": slug} for pk, slug in agents.values_list("pk", "slug")},
-        **{key: {"started_by": _label(principal, of)} for key, of in end_users.items()},
+        **{
+            key: {"started_by": f"{actors.END_USER}{manage.sub_of(of, realms)[0]}"}
+            for key, of in end_users.items()
+        },
         **{actors.user_id(pk): {"started_by": f"user:{login}"} for pk, login in logins},
     }
 

@@ -214,21 +214,25 @@ def _person(principal: Principal, of: str) -> str:
     return actors.user_id(member.user_id)
 
 
-def sub_of(team: Team, of: str) -> tuple[str, UUID | None]:
-    """The ``sub`` in ``sub`` or ``sub@prefix``, and the realm of the key with that prefix."""
+def realms_of(team: Team) -> dict[str, UUID]:
+    """The realms of the team's keys that have end users, by the keys' prefixes."""
     keys = ApiKey.objects.for_team(team).filter(end_user_realm__isnull=False)
+    return dict(keys.values_list("prefix", "end_user_realm"))
+
+
+def sub_of(of: str, realms: Mapping[str, UUID]) -> tuple[str, UUID | None]:
+    """The ``sub`` in ``sub`` or ``sub@prefix``, and the realm of the key with that prefix."""
     sub, _, prefix = of.rpartition("@")
-    realm = keys.filter(prefix=prefix).values_list("end_user_realm", flat=True).first()
-    return (sub, realm) if sub and realm else (of, None)
+    return (sub, realms[prefix]) if sub and prefix in realms else (of, None)
 
 
 def _end_user(principal: Principal, of: str) -> str:
     """``sub``, or ``sub@prefix`` where several keys of the team have end users."""
-    sub, realm = sub_of(principal.team, of)
+    by_prefix = realms_of(principal.team)
+    sub, realm = sub_of(of, by_prefix)
     if realm is not None:
         return actors.end_user_id(realm, sub)
-    keys = ApiKey.objects.for_team(principal.team).filter(end_user_realm__isnull=False)
-    realms = set(keys.values_list("end_user_realm", flat=True))
+    realms = set(by_prefix.values())
     if len(realms) > 1:
         raise Invalid(
             f"Several keys have end users; name one by its prefix: end:{of[:80]}@PREFIX.",
