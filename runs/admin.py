@@ -52,7 +52,7 @@ class RunAdmin(Watched[Run], HistoryAdmin[Run]):
     fields = [
         "journal_id", "team", "thread", "agent", "run_id", "repeats", "tries", "parent",
         "parent_run_id", "protocol_version",
-        "status", "error_code", "error_message", "started_by", "idempotency_key", "job_id",
+        "status", "error_code", "error_message", "started_by", "idempotency_key", "worker",
         "created_at", "started_at", "ended_at", "cancel_requested_at", "purged_at",
         "input_begins", "result_begins", "usage",
     ]  # fmt: skip

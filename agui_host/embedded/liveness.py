@@ -27,10 +27,6 @@ def pulse_of(registration: int | None) -> bytes:
     return b"." if registration is None else b"<%d>" % registration
 
 
-LEAVING = 0x4C45_4156  # "LEAV"
-"""A draining worker holds the advisory lock of this number and its own id."""
-SERVING = 0x5345_5256  # "SERV"
-"""A worker shares the advisory lock of this number and a hash of each queue that it serves."""
 QUICK_GRACE = 5.0
 """Seconds that runs get after Ctrl-C, after a second signal, and if a worker lost its runs."""
 

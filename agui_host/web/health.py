@@ -11,7 +11,6 @@ from agui_host.backends import bell, epochs, ringer
 from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.servers import replica
 from agui_host.embedded import embedded, paths
-from agui_host.embedded.liveness import LEAVING
 from agui_host.errors import MethodNotAllowed
 from agui_host.protocol.strict_json import dumps
 from agui_host.web import proxy_probe
@@ -33,14 +32,14 @@ ALIVE_HEADERS = [
     (b"content-length", str(len(ALIVE)).encode()),
 ]
 
+# Workers of the previous release, which count while there are no others, have only a registration
+# in Procrastinate.
 WORKERS = """
-select count(*) from procrastinate_workers worker
- where last_heartbeat > now() - make_interval(secs => %s)
-   and not exists (
-       select from pg_locks
-        where locktype = 'advisory' and classid = %s and objid = worker.id %% 2147483648
-          and objsubid = 2 and database = (select oid from pg_database
-                                            where datname = current_database()))
+with live as (
+    select draining from runs_worker where heartbeat > now() - make_interval(secs => %(lost)s))
+select case when exists (select from live) then (select count(*) from live where not draining)
+       else (select count(*) from procrastinate_workers
+              where last_heartbeat > now() - make_interval(secs => %(lost)s)) end
 """
 
 
@@ -117,7 +116,7 @@ def live_workers() -> int | None:
     """How many workers have a heartbeat and take runs; None while the database is away."""
     try:
         with connection.cursor() as cursor:
-            cursor.execute(WORKERS, [settings.AGUI_WORKER_LOST_AFTER, LEAVING])
+            cursor.execute(WORKERS, {"lost": settings.AGUI_WORKER_LOST_AFTER})
             workers = int(cursor.fetchone()[0])
         epochs.read(connection.connection)
         return workers

@@ -1,7 +1,7 @@
-"""Admission: which queued runs get a job, so that teams keep to their limits and share workers.
+"""Admission: which queued runs get a stamp, so that teams keep to their limits and share workers.
 
-A run has a job from the moment it is admitted. Until then it waits without one: for its team's turn
-(``concurrent_runs``) or its thread's (runs of a thread go in order).
+A run has a stamp from the moment it is admitted. Until then it waits without one: for its team's
+turn (``concurrent_runs``) or its thread's (runs of a thread go in order).
 
 Only one process at a time admits for a team, under the lock of the team's ``TeamUsage`` row. No
 transaction that has locked anything else waits for it: a start of one team would otherwise hold up
@@ -16,7 +16,7 @@ it counts exactly once. The team's next start does that, or ``sweep``.
 
 Between teams the queue is start-time fair: a run's stamp is its team's position in virtual time,
 each run moves the team on by one, and a team that was idle starts at the run that a worker took
-last. The job's priority is the negative stamp. So a team with little to do goes before the backlog
+last. Workers take the lowest stamp first. So a team with little to do goes before the backlog
 of a busy one, and nobody saves up idle time.
 """
 
@@ -31,6 +31,7 @@ import psycopg
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
+from django.db.models import Q
 from psycopg.errors import LockNotAvailable
 
 from agui_host.backends.postgres import clock
@@ -57,7 +58,7 @@ select agui_place(%(team)s, %(run)s, %(default)s, %(batch)s, %(queue)s, %(task)s
 ADMIT = """
 select runs, jobs, changed from agui_admit(%(team)s, %(default)s, %(batch)s, %(queue)s, %(task)s)
 """
-# A server crash may lose job and sum, but only together with the rows that they count.
+# A server crash may lose stamp and sum, but only together with the rows that they count.
 LAZY = "set local synchronous_commit = off"
 PATIENCE = "200ms"
 """How long an admission behind a commit waits for a team's lock; the sweep covers the rest."""
@@ -85,9 +86,9 @@ MINUTE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The jobs given to runs, and whether any row was changed."""
+    """The stamps given to runs, and whether any row was changed."""
 
-    jobs: dict[UUID, int]
+    stamps: dict[UUID, int]
     changed: bool
 
 
@@ -129,7 +130,7 @@ def place(run: Run, limits: Limits) -> None:
     """Admit a new run, or leave it queued. Raises LimitReached if too many runs wait already."""
     with refusing(limits), connection.cursor() as cursor:
         cursor.execute(PLACE, place_of(run, limits))
-        run.job_id = cursor.fetchone()[0]
+        run.stamp = cursor.fetchone()[0]
 
 
 def place_of(run: Run, limits: Limits) -> dict[str, Any]:
@@ -242,15 +243,18 @@ def admit_next(team_id: UUID, *, count: bool = False, has_next: bool = False) ->
         admitted = _admit_behind_a_commit(team_id)
         if admitted is None:
             break
-        total += len(admitted.jobs)
+        total += len(admitted.stamps)
         if not admitted.changed:  # Another process has locked the run that would be next.
             break
     return total
 
 
 def sweep() -> int:
-    """Admit waiting runs and add up ended ones, team by team; the number of admitted runs."""
-    waiting = Run.objects.of_any_team().filter(WAITING)
+    """Admit waiting runs and add up ended ones, team by team; the number of admitted runs.
+
+    Due runs get jobs if only workers of the previous release are there to execute them.
+    """
+    waiting = Run.objects.of_any_team().filter(WAITING | Q(due_at__isnull=False))
     teams = waiting.order_by("team_id").values_list("team_id", flat=True).distinct()
     behind = EndedRun.objects.values_list("team_id", flat=True).distinct()
     return sum(_admit_safely(team, count=True) for team in {*teams, *behind})
@@ -296,7 +300,7 @@ def _has_next(team_id: UUID, count: bool) -> bool:
 
 
 def _admit(team_id: UUID) -> Admitted | None:
-    """Give jobs to the next runs of a team; None if another process has its lock."""
+    """Give stamps to the next runs of a team; None if another process has its lock."""
     with connection.cursor() as cursor:
         cursor.execute(ADMIT, _waiting(team_id))
         return _admitted(cursor.fetchone())

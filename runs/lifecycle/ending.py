@@ -110,7 +110,10 @@ def ended_by_cancel(run: Run, by: Acting | str) -> bool:
     )
     if running.update(cancel_requested_at=clock.now()):
         run.refresh_from_db(fields=["job_id"])
-        if run.parent_id is None:  # The job is the parent's, which looks after its children.
+        if run.agent.continues:
+            # No worker is to take it for its end, least of all after a pause: the reaper ends it.
+            Run.objects.already_found().filter(pk=run.pk, worker=None).update(due_at=None)
+        if run.parent_id is None:  # A parent looks after its children.
             jobs.abort(run)
         audit.record(by, run.team, "run.cancelled", str(run.pk))
     return False
@@ -120,7 +123,7 @@ GONE = "The worker that executed this run is gone."
 
 
 def end_lost(run: Run, message: str = GONE) -> bool:
-    """End a run whose worker is gone, and its job with the thread's lock; False if it ended."""
+    """End a run whose worker is gone; False if it ended."""
     with transaction.atomic():
         if ended := ended_as_lost(run, message=message):
             admission.made_room(run.team_id)

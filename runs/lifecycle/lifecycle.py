@@ -72,7 +72,7 @@ def start(
     idempotency_key: str | None = None,
     displacing: Callable[[Run], None] | None = None,
 ) -> Started:
-    """Make thread, journal, run and, if it is admitted, its job in one transaction.
+    """Make thread, journal, run and, if it is admitted, its stamp in one transaction.
 
     ``displacing`` is called for each run that the request, rather than the agent's setting, wants
     to cancel to make way, and raises if that is not allowed. Raises RunExists, ThreadBusy,
@@ -125,13 +125,13 @@ def start_at_once(
         if key is None:
             raise
         return None
-    if run is not None and run.job_id is None:
+    if run is not None and run.stamp is None:
         admission.look_again(team.pk)
     return run
 
 
 def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
-    """Start a child of a running run, claimed at once: it lives in the job of its parent.
+    """Start a child of a running run, claimed at once: it lives in the worker of its parent.
 
     It never waits, and takes no place among the team's concurrent runs: a parent that waits for its
     children could otherwise wait for ever. Other limits count. Raises as ``start``.
@@ -235,7 +235,7 @@ def insert(
         tries=repeats.tries + 1 if repeats else 1,
         input=dumps(body),
         idempotency_key=key,
-        job_id=parent.job_id if parent else None,
+        worker=parent.worker if parent else None,
     )
     again = {"repeats": str(repeats.pk)} if repeats else {}
     line = audit.line(starter, team, "run.started", str(run.pk), agent=agent.slug, **again)
@@ -244,7 +244,7 @@ def insert(
     if answers.covered:
         answers.record(run)
         admission.place(run, limits)
-    if parent is None and run.job_id is None:
+    if parent is None and run.stamp is None:
         admission.look_again(team.pk)
     return run
 

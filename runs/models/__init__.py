@@ -31,7 +31,7 @@ from runs.models.notices import (
     Snooze,
     Way,
 )
-from runs.models.recovery import Effect, EffectStatus, Reason, Recovery
+from runs.models.recovery import Effect, EffectStatus, Reason, Recovery, Worker
 from runs.models.run import (
     ACTIVE,
     ADMITTED,
@@ -136,6 +136,7 @@ __all__ = [
     "Way",
     "Webhook",
     "WebhookDelivery",
+    "Worker",
     "whole_size",
     "without_bodies",
 ]

@@ -42,9 +42,9 @@ WORKER_GONE = (RunErrorCode.WORKER_LOST.value, RunErrorCode.SHUTDOWN.value)
 ENDED = tuple(status for status in Status if status not in ACTIVE)
 IS_ACTIVE = f"status in {tuple(status.value for status in ACTIVE)}"
 """``ACTIVE`` as a condition of a statement, whose plan must know the values for an index."""
-ADMITTED = Q(status__in=ACTIVE, job_id__isnull=False)
-"""A run that has a place among its team's concurrent runs; ``agui_admit`` counts the jobs."""
-WAITING = Q(status=Status.QUEUED, job_id=None)
+ADMITTED = Q(status__in=ACTIVE, stamp__isnull=False)
+"""A run that has a place among its team's concurrent runs; ``agui_admit`` counts them."""
+WAITING = Q(status=Status.QUEUED, stamp=None)
 """A run that waits for admission: for its team's turn or its thread's."""
 
 
@@ -65,8 +65,10 @@ class Run(TeamOwned):
     providers added to the input, for members only (``runs/access/context.py``). ``request_digest``
     identifies the first request of an Idempotency-Key.
 
-    A queued run without ``job_id`` waits for its team's or its thread's turn. A spawned run has its
-    ``parent``, and is part of the parent's job.
+    A queued run without ``stamp`` waits for its team's or its thread's turn; ``stamp`` is its place
+    in the fair order. A worker can take it from ``due_at`` on, which is null once ``worker`` has
+    it; so a run is its own job. A spawned run has its ``parent`` and that one's worker. ``job_id``
+    is a job for workers of the previous release.
 
     ``asked`` and ``answered`` are the beginnings of its question and of its last answer; None if a
     process that did not know these columns wrote the row (``runs/lifecycle/words/faces.py``).
@@ -132,6 +134,14 @@ class Run(TeamOwned):
     idempotency_key = models.CharField(max_length=255, null=True)  # noqa: DJ001
     request_digest = models.CharField(max_length=64)
     job_id = models.BigIntegerField(null=True)
+    stamp = models.BigIntegerField(null=True, editable=False)
+    due_at = models.DateTimeField(null=True, editable=False)
+    worker = models.BigIntegerField(
+        null=True, editable=False, help_text="The worker that executes it, or has executed it."
+    )
+    traceparent = models.CharField(  # noqa: DJ001  most runs have none
+        max_length=64, null=True, editable=False, help_text="The span of the request."
+    )
     started_by = models.CharField(
         max_length=200, help_text="Who started it: the label of a person or a key."
     )
@@ -225,15 +235,20 @@ class Run(TeamOwned):
                 name="run_worker_gone",
             ),
             # for admission: how many runs of a team are going, and which waiting one is next
-            models.Index(
-                fields=["team"],
-                condition=ADMITTED,
-                name="run_admitted",
-            ),
+            models.Index(fields=["team"], condition=ADMITTED, name="run_stamped"),
             models.Index(
                 fields=["team", "created_at", "journal"],
                 condition=WAITING,
-                name="run_waiting",
+                name="run_unstamped",
+            ),
+            # for workers: which run is next, and which are theirs
+            models.Index(
+                fields=["stamp", "journal"], condition=Q(due_at__isnull=False), name="run_due"
+            ),
+            models.Index(
+                fields=["worker"],
+                condition=Q(status__in=ACTIVE, worker__isnull=False),
+                name="run_of_worker",
             ),
         ]
 

@@ -31,10 +31,10 @@ end $$;
 create function agui_next_runs(of_team uuid, usual integer, batch integer)
     returns table (run uuid, thread uuid) language sql stable as $$
     -- In a thread only the first run that has not ended may go: its number is its time. The order
-    -- is that of the index run_waiting: by the primary key alone, a planner would walk over all
+    -- is that of the index run_unstamped: by the primary key alone, a planner would walk over all
     -- ended runs, since it cannot know that the waiting ones are the newest.
     select run.journal_id, run.thread_id from runs_run run
-     where run.team_id = of_team and run.status = 'queued' and run.job_id is null
+     where run.team_id = of_team and run.status = 'queued' and run.stamp is null
        and not exists (
            select from runs_run earlier
             where earlier.thread_id = run.thread_id and earlier.status in ('queued', 'running')
@@ -43,16 +43,18 @@ create function agui_next_runs(of_team uuid, usual integer, batch integer)
      limit greatest(0, coalesce(nullif(coalesce((
            select concurrent_runs from teams_teamlimits own where own.team_id = of_team),
            usual), 0), batch) - (
-           select count(distinct going.job_id) from runs_run going -- children share their parent's
+           select count(*) from runs_run going -- children have no stamp
             where going.team_id = of_team and going.status in ('queued', 'running')
-              and going.job_id is not null))
+              and going.stamp is not null))
 $$;
 
--- Whether a run of the team waits for admission or, if asked, an ended one for being added up.
+-- Whether a run of the team waits for admission or, if a sweep asks, an ended one for being added up
+-- or a due one for a job.
 create function agui_has_next(of_team uuid, usual integer, batch integer, uncounted boolean)
     returns boolean language plpgsql stable as $$
 begin
-    return uncounted and exists (select from runs_endedrun where team_id = of_team)
+    return uncounted and (exists (select from runs_endedrun where team_id = of_team)
+                          or exists (select from agui_unseen_runs(of_team)))
         or exists (select from agui_next_runs(of_team, usual, batch));
 end $$;
 
@@ -77,7 +79,82 @@ create function agui_settle(of_team uuid, to_stamp bigint, freed bigint)
      where team_id = of_team
 $$;
 
--- Gives jobs to the next runs of a team; no row if another process has its lock.
+-- Whether a worker of the previous release is there: it is registered in Procrastinate only.
+create function agui_has_old_workers() returns boolean
+    language sql stable security definer as $$
+    select exists (
+        select from procrastinate_workers old
+         where old.last_heartbeat > now() - interval '30 seconds'
+           and not exists (select from runs_worker w where w.chores = old.id))
+$$;
+
+-- Whether only workers of the previous release serve a queue; they need a job of Procrastinate.
+create function agui_needs_a_job(of_queue text) returns boolean
+    language sql stable as $$
+    select agui_has_old_workers() and not exists (
+        select from runs_worker w
+         where of_queue = any (w.queues) and w.heartbeat > now() - interval '30 seconds')
+$$;
+
+-- The team's due runs that only workers of the previous release could execute: after a rollback.
+create function agui_unseen_runs(of_team uuid)
+    returns table (run uuid) language plpgsql stable as $$
+begin
+    if agui_has_old_workers() then
+        return query
+            select r.journal_id from runs_run r join runtimes_agent a on a.id = r.agent_id
+             where r.team_id = of_team and r.status in ('queued', 'running')
+               and r.stamp is not null and r.due_at is not null and r.job_id is null
+               and agui_needs_a_job(a.queue);
+    end if;
+end $$;
+
+-- Lets a worker take a run that has its stamp, from a moment on: with a notification, or with a job
+-- if its workers are of the previous release.
+create function agui_make_due(
+    of_run uuid, of_thread uuid, of_queue text, its_stamp bigint, trace text, from_when timestamptz,
+    out due timestamptz, out job bigint
+) language plpgsql as $$
+begin
+    if agui_needs_a_job(of_queue) then
+        job := (procrastinate_defer_jobs_v1(array[row(
+            'runs' || case of_queue when 'default' then '' else ':' || of_queue end,
+            'runs.tasks.execute_run', greatest(-2147483648, -its_stamp), of_thread::text, null,
+            jsonb_strip_nulls(jsonb_build_object('run_id', of_run, 'traceparent', trace)),
+            from_when)::procrastinate_job_to_defer_v1]))[1];
+        return;
+    end if;
+    due := coalesce(from_when, now());
+    if from_when is null then
+        perform pg_notify('agui_runs', 'queue:' || of_queue);
+    end if;
+end $$;
+
+-- Gives jobs to the team's runs that no worker of this release is there to take; how many.
+create function agui_give_jobs(of_team uuid) returns integer language plpgsql as $$
+declare
+    waiting record;
+    given integer := 0;
+begin
+    for waiting in
+        select r.journal_id, r.thread_id, r.stamp, r.traceparent, a.queue as of_agent,
+               case when r.due_at > now() then r.due_at end as later
+          from agui_unseen_runs(of_team) unseen
+          join runs_run r on r.journal_id = unseen.run and r.due_at is not null
+          join runtimes_agent a on a.id = r.agent_id
+           for no key update of r skip locked
+    loop
+        update runs_run r set due_at = made.due, job_id = made.job
+          from agui_make_due(waiting.journal_id, waiting.thread_id, waiting.of_agent,
+                             waiting.stamp, waiting.traceparent, waiting.later) made
+         where r.journal_id = waiting.journal_id;
+        given := given + 1;
+    end loop;
+    return given;
+end $$;
+
+-- Gives stamps to the next runs of a team; no row if another process has its lock. The names of
+-- parameters and columns are those of the previous release: the queue and the task are not used.
 create function agui_admit(
     of_team uuid, usual integer, batch integer, queue text, task text
 ) returns table (runs uuid[], jobs bigint[], changed boolean) language plpgsql as $$
@@ -85,7 +162,8 @@ declare
     usage record;
     next record;
     waiting record;
-    job bigint;
+    made record;
+    its_stamp bigint;
 begin
     for attempt in 1..2 loop
         select greatest(u.stamp, (select last_value from runs_virtual_time)) as stamp,
@@ -102,25 +180,29 @@ begin
     runs := array[]::uuid[];
     jobs := array[]::bigint[];
     for next in select n.run from agui_next_runs(of_team, usual, batch) n loop
-        select r.journal_id, r.thread_id, agent.queue as of_agent into waiting
+        select r.journal_id, r.thread_id, r.job_id, r.traceparent, agent.queue as of_agent
+          into waiting
           from runs_run r join runtimes_agent agent on agent.id = r.agent_id
-         where r.journal_id = next.run and r.status = 'queued' and r.job_id is null
+         where r.journal_id = next.run and r.status = 'queued' and r.stamp is null
            for no key update of r skip locked;
         continue when not found;
-        job := (procrastinate_defer_jobs_v1(array[row(
-            queue || case waiting.of_agent when 'default' then '' else ':' || waiting.of_agent end,
-            task, greatest(-2147483648, -(usage.stamp + cardinality(runs))),
-            waiting.thread_id::text, null, jsonb_build_object('run_id', waiting.journal_id), null
-        )::procrastinate_job_to_defer_v1]))[1];
+        its_stamp := usage.stamp + cardinality(runs);
+        select null::timestamptz as due, waiting.job_id as job into made;
+        if waiting.job_id is null then
+            select m.due, m.job into made from agui_make_due(
+                waiting.journal_id, waiting.thread_id, waiting.of_agent, its_stamp,
+                waiting.traceparent, null) m;
+        end if;
+        update runs_run r set stamp = its_stamp, due_at = made.due, job_id = made.job
+         where r.journal_id = waiting.journal_id;
         runs := runs || waiting.journal_id;
-        jobs := jobs || job;
+        jobs := jobs || its_stamp;
     end loop;
     changed := usage.uncounted or cardinality(runs) > 0;
     if changed then
-        update runs_run r set job_id = given.job
-          from unnest(runs, jobs) as given (run, job) where r.journal_id = given.run;
         perform agui_settle(of_team, usage.stamp + cardinality(runs), 0);
     end if;
+    changed := agui_give_jobs(of_team) > 0 or changed;
     return next;
 end $$;
 
@@ -133,30 +215,29 @@ create function agui_place(
 ) returns bigint language plpgsql as $$
 declare
     admitted record;
-    its_job bigint;
+    its_stamp bigint;
     most bigint := most_queued;
 begin
     select * into admitted from agui_admit(of_team, usual, batch, queue, task);
     if not found then
         most := most + at_once;
     end if;
-    select job_id into its_job from runs_run where journal_id = of_run;
-    if its_job is null and most_queued > 0 and (
+    select stamp into its_stamp from runs_run where journal_id = of_run;
+    if its_stamp is null and most_queued > 0 and (
         select count(*) from (
-            select from runs_run where team_id = of_team and status = 'queued' and job_id is null
+            select from runs_run where team_id = of_team and status = 'queued' and stamp is null
              limit most + 1) run) > most
     then
         raise exception 'too many runs of team % wait', of_team using errcode = 'AG001';
     end if;
-    return its_job;
+    return its_stamp;
 end $$;
 
--- Gives a job to a run that is being made in a fresh thread, if nothing is to be weighed: nobody
--- else is admitting for its team, none of its runs waits, and it has room. Else null, and the
--- caller leaves it to agui_place.
-create function agui_admit_at_once(
-    of_team uuid, of_thread uuid, of_run uuid, queue text, task text, usual integer, trace text
-) returns bigint language plpgsql as $$
+-- The stamp of a run that is being made in a fresh thread, if nothing is to be weighed: nobody else
+-- is admitting for its team, none of its runs waits, and it has room. Else null, and the caller
+-- leaves it to agui_place.
+create function agui_stamp_at_once(of_team uuid, usual integer)
+    returns bigint language plpgsql as $$
 declare
     its_stamp bigint;
     most integer;
@@ -164,20 +245,17 @@ begin
     select greatest(usage.stamp, (select last_value from runs_virtual_time)) into its_stamp
       from runs_teamusage usage where usage.team_id = of_team for no key update skip locked;
     if not found or exists (
-        select from runs_run where team_id = of_team and status = 'queued' and job_id is null)
+        select from runs_run where team_id = of_team and status = 'queued' and stamp is null)
     then
         return null;
     end if;
     most := coalesce((select concurrent_runs from teams_teamlimits where team_id = of_team), usual);
     if most > 0 and most <= (
-        select count(distinct job_id) from runs_run -- children share their parent's
-         where team_id = of_team and status in ('queued', 'running') and job_id is not null)
+        select count(*) from runs_run -- children have no stamp
+         where team_id = of_team and status in ('queued', 'running') and stamp is not null)
     then
         return null;
     end if;
     perform agui_settle(of_team, its_stamp + 1, 0);
-    return (procrastinate_defer_jobs_v1(array[row(
-        queue, task, greatest(-2147483648, -its_stamp), of_thread::text, null,
-        jsonb_strip_nulls(jsonb_build_object('run_id', of_run, 'traceparent', trace)), null
-    )::procrastinate_job_to_defer_v1]))[1];
+    return its_stamp;
 end $$;

@@ -31,11 +31,11 @@ create function agui_start_run(
 declare
     its_queue text;
     its_rule text;
+    due timestamptz;
+    old_job bigint;
 begin
     perform agui_require_scope(of_team);
-    select each.id, each.slug, each.name, each.kind, each.on_busy,
-           main_queue || case each.queue when 'default' then '' else ':' || each.queue end,
-           each.on_bad_state
+    select each.id, each.slug, each.name, each.kind, each.on_busy, each.queue, each.on_bad_state
       into agent, agent_slug, agent_name, agent_kind, agent_on_busy, its_queue, its_rule
       from agui_agent(of_team, wanted, or_default, only_agents) each;
     if not found or agent_kind in ('process', 'external') or its_rule = 'refuse' then
@@ -52,15 +52,19 @@ begin
         return;
     end if;
     insert into events_journal (id, head, writer, bytes) values (new_run, 0, 0, 0);
-    job := agui_admit_at_once(of_team, new_thread, new_run, its_queue, task, usual, trace);
+    job := agui_stamp_at_once(of_team, usual);
+    if job is not null then
+        select m.due, m.job into due, old_job
+          from agui_make_due(new_run, new_thread, its_queue, job, trace, null) m;
+    end if;
     insert into runs_run (
         journal_id, team_id, thread_id, agent_id, run_id, attempt, tries, parent_run_id,
         protocol_version, status, input, asked, error_code, error_message, idempotency_key,
-        request_digest, job_id, started_by, starter)
+        request_digest, job_id, stamp, due_at, traceparent, started_by, starter)
     values (
         new_run, of_team, new_thread, agent, run_name, 1, 1, parent_name,
-        version, 'queued', its_input, its_question, '', '', its_key, its_digest, job, label,
-        its_actor)
+        version, 'queued', its_input, its_question, '', '', its_key, its_digest, old_job, job, due,
+        trace, label, its_actor)
     returning created_at into made;
     insert into teams_auditentry (id, team_id, who, actor, action, target, details, address)
     values (line, of_team, label, its_actor, 'run.started', new_run::text,
@@ -68,10 +72,6 @@ begin
     if job is null then
         job := agui_place(
             of_team, new_run, usual, batch, main_queue, task, at_once, most_queued);
-        if job is not null and trace is not null then
-            update procrastinate_jobs
-               set args = args || jsonb_build_object('traceparent', trace) where id = job;
-        end if;
     end if;
     return next;
 end $$;

@@ -1,6 +1,6 @@
 """The runs that one run has started: how they begin, and that they end before it does.
 
-A child lives in its parent's worker and job (``lifecycle.spawn``). So whatever ends the parent can
+A child lives in its parent's worker (``lifecycle.spawn``). So whatever ends the parent can
 end the children, and if a worker dies, the reaper finds all of them at once. A parent reads its
 children's events from the journal: it sees what every reader sees, and never more.
 """
@@ -151,7 +151,7 @@ class Children:
             self._watching = asyncio.create_task(self._look(), name="children-asked-to-stop")
 
     async def _look(self) -> None:
-        """A cancel of a child cannot abort its job, which is the parent's: look for it."""
+        """A cancel of a child tells no worker: look for it."""
         while self._tasks:
             await asyncio.sleep(LOOK_EVERY)
             stopping = await db_read(_asked_to_stop, [key for key in self._tasks.values() if key])

@@ -1,9 +1,7 @@
 """The reaper: ends runs whose worker is gone, so that every run ends with one terminal event.
 
-Every worker and every web process calls ``run_forever``; an advisory lock lets one through.
-Procrastinate prunes a dead worker, but its job stays 'doing' and keeps the thread's lock
-(measured), so run, job and lock are ended together. The runs of repeatable agents start again,
-those of agents that continue get another worker.
+Every worker and every web process calls ``run_forever``; an advisory lock lets one through. The
+runs of repeatable agents start again, those of agents that continue get another worker.
 
 The supervisor of a worker that died need not wait for its heartbeat to grow old: it calls ``bury``.
 """
@@ -26,24 +24,33 @@ from runs.lifecycle.ingest import batches
 from runs.lifecycle.recovery import handing
 from runs.models import IS_ACTIVE, Run
 from runs.worker.patience import Patience, looking_every
+from runs.worker.taking import registration
 
 log = structlog.get_logger(__name__)
 
 LOCK = 0x4147_5549  # "AGUI"
-# One statement, so one snapshot: if it sees a job as ended, it sees that job's run as ended.
+# One statement, so one snapshot. A run is lost if its worker is, or if it neither waits nor has a
+# worker; a child also if its parent, which waits for it, has ended without it. A run with a job is
+# executed by a worker of the previous release.
 ORPHANS = f"""
 select run.journal_id from runs_run run
+  left join runs_worker worker on worker.id = run.worker
   left join procrastinate_jobs job on job.id = run.job_id
-  left join procrastinate_workers worker on worker.id = job.worker_id
- where run.{IS_ACTIVE}
-   and run.job_id is not null -- else it waits to be admitted
+  left join procrastinate_workers old on old.id = job.worker_id
+  left join runs_run parent on parent.journal_id = run.parent_id
+ where run.{IS_ACTIVE} and (run.due_at is null or run.job_id is not null)
+   and (run.status = 'running' or coalesce(run.stamp, run.job_id) is not null) -- else not admitted
    and not exists (select from runs_ingest ingest where ingest.run_id = run.journal_id)
-   and (job.id is null
-        or job.status not in ('todo', 'doing')
-        or job.status = 'doing' and (
-            worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s)))
+   and case
+       when run.job_id is null then
+           worker.id is null or worker.heartbeat < now() - make_interval(secs => %(lost)s)
+           or parent.ended_at < now() - make_interval(secs => %(lost)s)
+       else job.id is null or job.status not in ('todo', 'doing')
+            or job.status = 'doing' and (
+               old.id is null or old.last_heartbeat < now() - make_interval(secs => %(lost)s))
+       end
 """  # noqa: S608
-# A worker that died between its run's end and its job's: the thread would stay locked.
+# A worker of the previous release that died between its run's end and its job's.
 LEFT_JOBS = """
 select procrastinate_finish_job_v1(job.id, 'failed', true)
   from procrastinate_jobs job join runs_run run on run.journal_id = (job.args ->> 'run_id')::uuid
@@ -60,7 +67,11 @@ ALONE = """
 select set_config('idle_in_transaction_session_timeout', %(idle)s, true),
        pg_try_advisory_xact_lock(%(lock)s)
 """
-PRUNE = "select * from procrastinate_prune_stalled_workers_v1(%(lost)s)"
+PRUNE = """
+with silent as (
+    delete from runs_worker where heartbeat < now() - make_interval(secs => %(lost)s))
+select procrastinate_prune_stalled_workers_v1(%(lost)s)
+"""
 # A periodic task whose worker died would keep its lock, and none after it would ever run.
 LEFT_CHORES = """
 select procrastinate_finish_job_v1(job.id, 'failed', true)
@@ -68,10 +79,13 @@ select procrastinate_finish_job_v1(job.id, 'failed', true)
  where job.status = 'doing' and job.task_name <> %(runs)s
    and (worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s))
 """
-UNREGISTER = "delete from procrastinate_workers where id = %s"
 NEVER = 1e9
 """Seconds of silence that no worker reaches: only those without a row are gone."""
-SILENT_LONGEST = "select extract(epoch from now() - min(last_heartbeat)) from procrastinate_workers"
+SILENT_LONGEST = """
+select extract(epoch from now() - least(
+    (select min(heartbeat) from runs_worker),
+    (select min(last_heartbeat) from procrastinate_workers)))
+"""
 SOON, AGAIN = 0.05, 1.0
 """Seconds after the moment in which a worker is lost; and between looks that may not judge it."""
 
@@ -109,6 +123,7 @@ def _look(judges: bool) -> list[UUID]:
     with connection.cursor() as cursor:
         ended = _judge(cursor) if judges else []
     repetition.sweep()
+    jobs.adopt()
     if missed := admission.sweep():
         log.info("admission.swept", runs=missed)
     return ended
@@ -120,9 +135,8 @@ def bury(worker_id: int) -> list[UUID]:
     No heartbeat counts here, so nothing of another worker is touched. Idempotent, and safe beside
     ``run_once``.
     """
+    registration.remove(worker_id)
     with connection.cursor() as cursor:
-        # A fetch that the dead worker has sent is waited for, or fails by the foreign key.
-        cursor.execute(UNREGISTER, [worker_id])
         ended = _orphans(cursor, NEVER)
         _left(cursor, NEVER, since=0.0)
     repetition.sweep()

@@ -1,26 +1,21 @@
-"""Procrastinate tasks: executing a run, storing its outline, and periodic work."""
+"""Procrastinate's tasks, the chores: storing outlines, and periodic work."""
 
 import asyncio
-import functools
 import time
 from typing import Any
 from uuid import UUID
 
 import structlog
-from django.conf import settings
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
-from procrastinate.job_context import AbortReason
 from procrastinate.middleware import SyncCallNext
 from procrastinate.worker import Worker
 from prometheus_client import Counter
 
 from agui_host.backends import metrics
-from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.bridge import db, db_read
 from agui_host.backends.postgres.deadlines import LONGEST, allowing
 from events import outlines, partitions
-from events.writer import JournalWriter
 from runs.access.alerts import checking
 from runs.access.notices import warnings
 from runs.lifecycle import admission, interrupts, jobs
@@ -31,12 +26,9 @@ from runs.lifecycle.insight import storing as insight
 from runs.lifecycle.usage import rollup
 from runs.lifecycle.webhooks import deliveries
 from runs.lifecycle.words import faces, storing
-from runs.worker.continuing import claims
-from runs.worker.executor import Stop, execute, execute_claim
-from runs.worker.taking import CLAIMS
 
 log = structlog.get_logger(__name__)
-WRITER, LEAVING = "journal_writer", "leaving"
+LEAVING = "leaving"
 OUTLINE_REST = 2.0
 """Seconds of rest for each second of folding: live runs share the processor and the interpreter."""
 PURGE_SECONDS, SWEEP_SECONDS, SEAL_SECONDS = 600.0, 45.0, 240.0
@@ -47,32 +39,8 @@ AGAIN = RetryStrategy(max_attempts=20, wait=20)
 
 @app.task(name=jobs.TASK, queue=jobs.QUEUE, pass_context=True)
 async def execute_run(context: JobContext, run_id: str, traceparent: str | None = None) -> None:
-    """Claim the run, unless it was claimed with its job, and execute it.
-
-    Does nothing if the run is no longer queued. The claim can take as long as the reaper allows
-    between the fetch of a job and the start of its run. ``traceparent``: the span that started it.
-    """
-    writer: JournalWriter = context.additional_context[WRITER]
-    claimed = context.additional_context[CLAIMS].pop(context.job.id, None)
-    if claimed is not None:
-        await execute(claimed, writer, lambda: _why(context), traceparent=traceparent)
-        return
-    claim = functools.partial(db, claims.claim, UUID(run_id), clock.now())
-    retry_seconds = settings.AGUI_WORKER_LOST_AFTER
-    await execute_claim(
-        claim,
-        writer,
-        lambda: _why(context),
-        retry_seconds=retry_seconds,
-        traceparent=traceparent,
-    )
-
-
-def _why(context: JobContext) -> Stop:
-    """A worker that leaves stops the runs that it hands over without a reason."""
-    reason = context.abort_reason()
-    leaves = reason is None and context.additional_context.get(LEAVING, bool)()
-    return Stop.SHUTDOWN if leaves or reason is AbortReason.SHUTDOWN else Stop.CANCEL
+    """A job that was made for workers of the previous release: its run is due here."""
+    await db(jobs.pass_on, UUID(run_id), context.job.id, traceparent)
 
 
 @app.task(name=jobs.OUTLINE, queue=jobs.QUEUE, pass_context=True)

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 
 import structlog
@@ -29,27 +29,18 @@ from django.db import DatabaseError, InterfaceError, connection
 from agui_host.backends.postgres.base import own_connection
 from agui_host.embedded.liveness import (
     EVERY,
-    LEAVING,
     QUICK_GRACE,
-    SERVING,
     pulse_of,
     time_to_leave,
 )
 from runs.worker.patience import BEAT_DEADLINE
+from runs.worker.taking import registration
 
 log = structlog.get_logger(__name__)
 EXIT_BLOCKED = 76
 EXIT_LATE = 77
 ECHO = 2.0  # seconds in which two signals count as one: to the whole group, and by the supervisor
 TIMERS = 2.0  # the timer waits this many AGUI_LIVENESS_SECONDS, so that a supervisor acts first
-BEAT = "update procrastinate_workers set last_heartbeat = now() where id = %s"
-# Held by the session of a draining worker. Its runs are alive, so its heartbeat continues, but
-# /ready must not count it: it takes no waiting runs.
-DRAINING = "select pg_try_advisory_lock_shared(%s, %s)"
-# Held by the session of each worker: the doctor looks for queues that no worker serves.
-SERVES = """
-select pg_try_advisory_lock_shared(%s, hashtext(queue)) from unnest(%s::text[]) queue
-"""
 
 
 class Watchdog(threading.Thread):
@@ -167,14 +158,18 @@ class Heartbeat(threading.Thread):
         self,
         worker_id: Callable[[], int | None],
         give_up: Callable[[], object],
+        chores: Callable[[], int | None] = lambda: None,
+        free: Callable[[], int] = lambda: 0,
         draining: Callable[[], bool] = lambda: False,
-        queues: Sequence[str] = (),
     ) -> None:
-        """``give_up`` is called when the worker must stop because it lost its runs."""
+        """``give_up`` is called when the worker must stop because it lost its runs.
+
+        ``chores`` is its registration in Procrastinate, ``free`` how many more runs have room. The
+        heartbeat of a ``draining`` worker continues, but /ready does not count the worker.
+        """
         super().__init__(name="heartbeat", daemon=True)
         self._give_up = give_up
-        self._draining = draining
-        self._queues = list(queues)
+        self._chores, self._free, self._draining = chores, free, draining
         self._worker_id = worker_id
         self._ended = threading.Event()
         self._pruned = False
@@ -204,13 +199,10 @@ class Heartbeat(threading.Thread):
         if worker_id is None or self._pruned:
             return
         try:
-            with connection.cursor() as cursor:
-                cursor.execute(BEAT, [worker_id])
-                self._pruned = cursor.rowcount == 0 and self._worker_id() == worker_id
-                if self._queues:
-                    cursor.execute(SERVES, [SERVING, self._queues])
-                if self._draining():
-                    cursor.execute(DRAINING, [LEAVING, worker_id % 2**31])
+            lives = registration.beat(
+                worker_id, self._chores(), self._free(), draining=self._draining()
+            )
+            self._pruned = not lives and self._worker_id() == worker_id
             if self._pruned:
                 log.critical("worker.pruned", worker=worker_id)
                 self._give_up()

@@ -13,12 +13,13 @@ from agui_host.embedded import paths
 from tests.acceptance.host import Host
 
 BACKGROUND = re.compile(
-    r"agui-heartbeat|procrastinate_(workers|periodic)|id <> all|pg_try_advisory"
+    r"agui-heartbeat|agui-runs|procrastinate_|journal_id <> all|cancel_requested_at is not null"
+    r"|pg_try_advisory"
     r"|with recursive waiting|runs_schedule|runs_unreadrun|runs_issue|read_through"
 )
 """What a host does by itself: heartbeats, the reaper, periodic tasks, webhooks, schedules."""
 CONTROL = re.compile(r"(begin|commit|rollback|savepoint|release)\b[^;]*$", re.IGNORECASE)
-WRITES_ALONE = ("agui_start_run", "agui_fetch", "agui_claim")
+WRITES_ALONE = ("agui_start_run", "agui_take_runs", "agui_claim")
 """In messages that write in a transaction of their own, without a COMMIT."""
 QUIET, TRIES = 0.2, 3
 
@@ -98,7 +99,7 @@ class Statements:
                 file.seek(size)
                 fresh = file.read()
             news = _messages(fresh.decode(errors="replace"))
-            if any("agui_fetch" not in message.text for message in news):
+            if any("agui_take_runs" not in message.text for message in news):
                 since = time.monotonic()
             size += len(fresh)
         return size
@@ -113,7 +114,7 @@ def _without_idle_polls(messages: list[Message]) -> list[Message]:
     meaningful: list[Message] = []
     is_working = False
     for message in reversed(messages):
-        is_fetch = message.sender == "worker" and "agui_fetch" in message.text
+        is_fetch = message.sender == "worker" and "agui_take_runs" in message.text
         if not is_fetch or is_working:
             meaningful.append(message)
         if message.sender in ("worker", "agui-writer"):

@@ -20,9 +20,9 @@ from agui_host.doctor.findings import Fault, Finding
 from agui_host.embedded import paths
 from agui_host.runtimes.models import Agent
 from events import partitions
-from runs.worker.watchdog import SERVES, SERVING
 from tests.backends.servers.bouncer import PgBouncer
 from tests.cast import Cast, cast
+from tests.runs.jobs import a_worker
 
 __all__ = ["cast"]
 pytestmark = pytest.mark.django_db
@@ -252,19 +252,19 @@ def test_an_agent_without_code(cast: Cast) -> None:
     assert any(one.text.startswith("Teams have the agent former enabled") for one in faults)
 
 
-def test_a_queue_without_a_worker(cast: Cast, other: psycopg.Connection[Any]) -> None:
-    sql("insert into procrastinate_workers default values")
-    other.execute(SERVES, [SERVING, ["default"]])
+def test_a_queue_without_a_worker(cast: Cast) -> None:
+    sql("delete from runs_worker")
+    a_worker()
     Agent.objects.create(team=cast.team, slug="large", name="Large", target="echo", queue="gpu")
     missing = fault("workers")
     assert missing.text == "No worker serves the queue gpu, which 1 agents use."
     assert missing.remedy.startswith("agui-host worker --queues gpu")
-    other.execute(SERVES, [SERVING, ["gpu"]])
+    a_worker("gpu")
     assert look("workers").detail == "default: 1, gpu: 1"
 
 
 def test_metrics_that_nobody_serves(settings: Any) -> None:
-    sql("insert into procrastinate_workers default values")
+    a_worker()
     settings.AGUI_METRICS_ADDRESS = "127.0.0.1:1"
     assert "No worker answers scrapes" in fault("metrics").text
     settings.AGUI_METRICS_KEY = "k" * 32

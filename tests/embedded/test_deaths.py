@@ -152,5 +152,5 @@ def test_it_is_buried_although_the_database_is_away_at_first(
     assert tries == [worker] * 2
     assert lost(fresh(run))
     with connection.cursor() as cursor:
-        cursor.execute("select count(*) from procrastinate_workers where id = %s", [worker])
+        cursor.execute("select count(*) from runs_worker where id = %s", [worker])
         assert cursor.fetchone()[0] == 0

@@ -81,7 +81,7 @@ ONE_WAY = [
     ),
     (
         "the runs that wait for admission, and those that are admitted",
-        r"(QUEUED|\"queued\"), job_id|ACTIVE, job_id",
+        r"(QUEUED|\"queued\"), stamp|ACTIVE, stamp",
         ("runs/models/run.py",),
     ),
     (

@@ -39,18 +39,6 @@ MEMBERS = {
         "django.db.models:QuerySet._result_cache",
     ],
     "httpx": ["httpx:AsyncHTTPTransport._pool"],
-    "procrastinate": [
-        "procrastinate.psycopg_connector:PsycopgConnector._loop_notify",
-        "procrastinate.worker:Worker._fetch_and_process_jobs",
-        "procrastinate.worker:Worker._handle_notification",
-        "procrastinate.worker:Worker._log_extra",
-        "procrastinate.worker:Worker._new_job_event",
-        "procrastinate.worker:Worker._periodic_deferrer",
-        "procrastinate.worker:Worker._persist_job_status",
-        "procrastinate.worker:Worker._running_jobs",
-        "procrastinate.worker:Worker._shutdown",
-        "procrastinate.worker:Worker._update_heartbeat",
-    ],
     "psycopg": [
         "psycopg.errors:_WaitTimeout",
         "psycopg:BaseConnection._pool",

@@ -39,7 +39,7 @@ HAVE_TESTS = {
     },
     "runs": {
         "access", "admission", "children", "cursors", "erasure", "executor", "history",
-        "interrupts", "joining", "lifecycle", "reaper", "resilience", "resume", "retention",
+        "interrupts", "joining", "lifecycle", "reaper", "resume", "retention",
         "sharing", "statuses", "tasks", "thread_lock",
     },
     "runtimes": {

@@ -23,7 +23,7 @@ select p.oid::regprocedure::text, p.proname, p.prosecdef, p.proconfig, p.pronarg
    and (p.prosecdef or p.proname !~ '^procrastinate_')
    and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
 """
-FETCH = "select * from agui_fetch('{}', null, 1, 'runs.tasks.execute_run', now(), 1)"
+TAKE = "select * from agui_take_runs(1, '{default}', now(), 1)"
 START = f"select * from agui_start_run(%s, {', '.join(['null'] * 27)})"  # noqa: S608
 
 
@@ -61,7 +61,7 @@ def error_of(statement: str, *values: Any) -> Any:
 
 def test_public_may_execute_none_of_ours() -> None:
     rows = ask(OURS)
-    assert {"agui_start", "agui_fetch", "runs_uuid7"} <= {name for _, name, *_ in rows}
+    assert {"agui_start", "agui_take_runs", "runs_uuid7"} <= {name for _, name, *_ in rows}
     assert [signature for signature, *_, is_public in rows if is_public] == []
 
 
@@ -110,10 +110,10 @@ def test_the_scope_is_read_in_one_place() -> None:
 
 
 @pytest.mark.parametrize("scope", [None, "*"])
-def test_who_may_only_connect_starts_and_fetches_nothing(cast: Cast, scope: str | None) -> None:
+def test_who_may_only_connect_starts_and_takes_nothing(cast: Cast, scope: str | None) -> None:
     start(cast.alice)
     with anybody(scope=scope):
-        assert isinstance(error_of(FETCH), InsufficientPrivilege)
+        assert isinstance(error_of(TAKE), InsufficientPrivilege)
         assert isinstance(error_of(START, cast.team.pk), InsufficientPrivilege)
 
 
@@ -126,7 +126,7 @@ def test_without_a_scope_no_function_reaches_a_team(cast: Cast) -> None:
         assert ask("select agui_reaches(%s), agui_reaches(null)", cast.team.pk) == [(False, False)]
         assert ask("select agui_sees(%s)", run.pk) == [(False,)]
         for statement, values in (
-            (FETCH, []),
+            (TAKE, []),
             (START, [cast.team.pk]),
             ("select agui_purge_events(%s, 0, 1)", [run.pk]),
             ("select agui_purge_logs(array[%s::uuid], array[0], array[1])", [run.pk]),

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from agui_host.backends.postgres.clock_watch import ClockWatch
 from agui_host.web import health
 from agui_project import release
 from tests.asgi import ask
+from tests.runs.jobs import a_worker, silence
 
 pytestmark = pytest.mark.django_db
 
@@ -24,22 +24,12 @@ def _no_workers(db: None) -> None:
     with connection.cursor() as cursor:
         cursor.execute("update procrastinate_jobs set worker_id = null")
         cursor.execute("delete from procrastinate_workers")
+        cursor.execute("delete from runs_worker")
 
 
 @pytest.fixture
-def worker(_no_workers: None) -> Iterator[int]:
-    with connection.cursor() as cursor:
-        cursor.execute("insert into procrastinate_workers default values returning id")
-        yield int(cursor.fetchone()[0])
-
-
-def silence(worker: int, seconds: float) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "update procrastinate_workers set last_heartbeat = now() - make_interval(secs => %s)"
-            " where id = %s",
-            [seconds, worker],
-        )
+def worker(_no_workers: None) -> int:
+    return a_worker()
 
 
 async def test_health_asks_nobody() -> None:
@@ -117,7 +107,7 @@ def test_without_the_database_nothing_works(
 def test_a_database_without_tables_is_no_database(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "WORKERS", "select 1 from not_migrated_yet where %s > 0")
+    monkeypatch.setattr(health, "WORKERS", "select 1 from not_migrated_yet where %(lost)s > 0")
     assert client.get("/ready").status_code == 503
 
 

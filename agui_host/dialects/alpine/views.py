@@ -138,6 +138,6 @@ def _flag(data: dict[str, Any], name: str, *, default: bool) -> bool:
 
 def _status(run: Run) -> str:
     # ``running`` includes runs handed to a worker; ``queued`` ones wait for their turn.
-    if run.status == Status.QUEUED and run.job_id is not None:
+    if run.status == Status.QUEUED and run.stamp is not None:
         return "running"
     return str(WORDS.get(Status(run.status), run.status))

@@ -2,23 +2,19 @@
 
 from collections import Counter
 
+from django.conf import settings
 from django.db import connection
 
 from agui_host.doctor.findings import Fault, check
-from agui_host.embedded.liveness import LEAVING, SERVING
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import DEFAULT_QUEUE, Agent
 from agui_host.web.health import live_workers
 from runs.lifecycle.chores import lags
 
 SERVED = """
-select queue, count(distinct lock.pid) from unnest(%s::text[]) queue
-  left join pg_locks lock on lock.locktype = 'advisory' and lock.classid = %s
-   and lock.objid::bigint = hashtext(queue)::bigint & 4294967295 and lock.objsubid = 2
-   and lock.database = (select oid from pg_database where datname = current_database())
-   and not exists (select from pg_locks leaving
-                    where leaving.locktype = 'advisory' and leaving.pid = lock.pid
-                      and leaving.classid = %s)
+select queue, count(worker.id) from unnest(%(queues)s::text[]) queue
+  left join runs_worker worker on queue = any (worker.queues) and not worker.draining
+   and worker.heartbeat > now() - make_interval(secs => %(lost)s)
  group by 1 order by 1
 """
 
@@ -38,7 +34,7 @@ def workers() -> str | list[Fault]:
     used = Counter(rows.values_list("queue", flat=True).iterator())
     used.setdefault(DEFAULT_QUEUE, 0)
     with connection.cursor() as cursor:
-        cursor.execute(SERVED, [list(used), SERVING, LEAVING])
+        cursor.execute(SERVED, {"queues": list(used), "lost": settings.AGUI_WORKER_LOST_AFTER})
         served = dict(cursor.fetchall())
     faults = [
         Fault(

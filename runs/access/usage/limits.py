@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from django.db.models import Count, Sum
+from django.db.models import Sum
 
 from agui_host.backends import stream_limit
 from agui_host.backends.postgres import clock
@@ -38,7 +38,7 @@ def _used(team: Team) -> dict[str, int | None]:
     counted = TeamUsage.objects.filter(team=team).values_list("stored_bytes", flat=True).first()
     ended = EndedRun.objects.filter(team=team).aggregate(bytes=Sum("bytes"))["bytes"]
     return {
-        "concurrent_runs": admitted.aggregate(jobs=Count("job_id", distinct=True))["jobs"],
+        "concurrent_runs": admitted.count(),
         "queued_runs": runs.filter(WAITING).count(),
         "runs_per_minute": runs.filter(journal_id__gt=since).count(),
         "open_streams": stream_limit.count(team.pk),

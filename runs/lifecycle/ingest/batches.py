@@ -64,7 +64,7 @@ class Fed:
 
 def open_now(run: Run) -> bool:
     """Open an admitted run of an external agent for its producer; False if it waits its turn."""
-    if run.job_id is None:
+    if run.stamp is None:
         return False
     with transaction.atomic():
         # Claimed and begun at once: the reaper must not see a running run without either.
@@ -93,6 +93,7 @@ def begin(claimed: Claimed) -> None:
                 paced_until=Now(),
             )
         _append(run, claimed.claim, records, intake)
+        Run.objects.already_found().filter(pk=run.pk).update(worker=None)
         if run.parent_id is None:
             jobs.cancel(run)
 
@@ -199,7 +200,7 @@ def _taken(
 
 def _opened(run: Run) -> Ingest | None:
     """The ingest of a run that is opened only now, without a worker; None if it has ended."""
-    run.refresh_from_db(fields=["status", "job_id"])
+    run.refresh_from_db(fields=["status", "stamp"])
     if run.status == Status.QUEUED and not open_now(run):
         raise Unavailable("The run waits for its turn; its producer cannot ingest it yet.")
     if (ingest := _locked(run)) is not None:

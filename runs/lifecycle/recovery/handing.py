@@ -1,12 +1,12 @@
 """A run whose worker is gone is given to another one, under the same id and in the same log.
 
-In one transaction the journal is fenced, its started effects become unverified, and the run gets
-another job; it stays ``running``. The old job ends with it: an attempt that wakes up late ends that
-one, and not its successor's.
+In one transaction the journal is fenced, its started effects become unverified, and the run is due
+again; it stays ``running``.
 """
 
 from collections.abc import Collection
 from typing import Any
+from uuid import UUID
 
 import structlog
 from django.conf import settings
@@ -22,21 +22,28 @@ from runs.models import ACTIVE, Reason, Recovery, Run, Status
 log = structlog.get_logger(__name__)
 
 LONGEST_PAUSE = 3600.0
-# Of a job that a live worker has, or that waits for one: the run is not lost (any more).
+# A live worker has it, or it waits for one: the run is not lost (any more). Its job, if it has one,
+# is for workers of the previous release.
 HAS_WORKER = """
-select from procrastinate_jobs job
-  left join procrastinate_workers worker on worker.id = job.worker_id
- where job.id = %(job)s and (job.status = 'todo' or job.status = 'doing'
-       and worker.last_heartbeat >= now() - make_interval(secs => %(lost)s))
+select from runs_run run
+  left join runs_worker worker on worker.id = run.worker
+  left join procrastinate_jobs job on job.id = run.job_id
+  left join procrastinate_workers old on old.id = job.worker_id
+ where run.journal_id = %(run)s
+   and case
+       when run.job_id is null then
+           run.due_at is not null
+           or worker.heartbeat >= now() - make_interval(secs => %(lost)s)
+       else job.status = 'todo' or job.status = 'doing'
+           and old.last_heartbeat >= now() - make_interval(secs => %(lost)s)
+       end
 """
-NEXT_JOB = """
-select (procrastinate_defer_jobs_v1(array[row(
-    %(queue)s, %(task)s, coalesce((select priority from procrastinate_jobs where id = %(job)s), 0),
-    %(lock)s, null,
-    coalesce((select args from procrastinate_jobs where id = %(job)s),
-             jsonb_build_object('run_id', %(run)s::text)),
-    case when %(pause)s > 0 then now() + make_interval(secs => %(pause)s) end
-)::procrastinate_job_to_defer_v1]))[1]
+AGAIN = """
+update runs_run run
+   set worker = null, job_id = made.job, due_at = made.due, stamp = coalesce(run.stamp, 0)
+  from agui_make_due(%(run)s, %(thread)s, %(queue)s, %(stamp)s, %(trace)s,
+                     case when %(pause)s > 0 then now() + make_interval(secs => %(pause)s) end) made
+ where run.journal_id = %(run)s
 """
 
 
@@ -82,12 +89,10 @@ def hand_over(run: Run, generation: int) -> bool:
     return True
 
 
-def jobs_of_continued(job_ids: Collection[int]) -> set[int]:
-    """Those of a worker's jobs whose runs another worker can continue."""
-    rows = Run.objects.of_any_team().filter(job_id__in=job_ids, parent=None, status__in=ACTIVE)
-    return {
-        run.job_id for run in rows.select_related("agent") if run.job_id and run.agent.continues
-    }
+def continued(run_ids: Collection[UUID]) -> set[UUID]:
+    """Those of a worker's runs that another worker can continue."""
+    rows = Run.objects.of_any_team().filter(pk__in=run_ids, status__in=ACTIVE)
+    return {run.pk for run in rows.select_related("agent") if may(run)}
 
 
 def lost_workers(run: Run) -> int:
@@ -108,7 +113,7 @@ def _has_worker(run: Run) -> bool:
     if run.status not in ACTIVE:
         return True
     with connection.cursor() as cursor:
-        values = {"job": run.job_id, "lost": settings.AGUI_WORKER_LOST_AFTER}
+        values = {"run": run.pk, "lost": settings.AGUI_WORKER_LOST_AFTER}
         cursor.execute(HAS_WORKER, values)
         return cursor.fetchone() is not None
 
@@ -126,18 +131,16 @@ def _hand_on(run: Run, claimed: Claim, reason: Reason, pause: float) -> None:
     )
     effects.mark_unverified(run)
     values: dict[str, Any] = {
-        "queue": jobs.queue_of(run.agent.queue),
-        "task": jobs.TASK,
-        "job": run.job_id,
         "run": run.pk,
-        "lock": str(run.thread_id),
+        "thread": run.thread_id,
+        "queue": run.agent.queue,
+        "stamp": run.stamp or 0,
+        "trace": run.traceparent,
         "pause": pause,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(NEXT_JOB, values)
-        (job,) = cursor.fetchone()
     jobs.fail(run)
-    Run.objects.already_found().filter(pk=run.pk).update(job_id=job)
+    with connection.cursor() as cursor:
+        cursor.execute(AGAIN, values)
 
 
 def _pause(run: Run, losses: int) -> float:

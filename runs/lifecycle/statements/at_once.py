@@ -1,4 +1,4 @@
-"""A start in a fresh thread by one message: agent, thread, journal, run, audit line and job.
+"""A start in a fresh thread by one message: agent, thread, journal, run, audit line and stamp.
 
 By itself each would be a statement, planned each time. What has to be weighed is left to
 the longer way (``lifecycle.start``): an existing thread, questions, files, agents of some kinds.
@@ -71,7 +71,7 @@ def start(
         row = cursor.fetchone()
     if row is None:
         return None
-    *agent, run.created_at, run.job_id = row
+    *agent, run.created_at, run.stamp = row
     run.agent = agents.of_row([team.pk, *agent, "ignore"])  # For others it returns no row.
     thread.created_at = run.created_at
     for instance in (run, run.journal, thread):

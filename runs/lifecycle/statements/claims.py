@@ -110,7 +110,7 @@ def claim(run_id: UUID, at: datetime | None = None, *, begins: bool = False) -> 
 
 
 def of_fresh_thread(row: Mapping[str, Any], at: datetime) -> Claimed:
-    """What an executor needs of a run that ``agui_fetch`` has claimed: the first of its thread.
+    """What an executor needs of a run that ``agui_take_runs`` has claimed: the first of its thread.
 
     ``row`` is one of its rows, with a generation.
     """
@@ -143,7 +143,8 @@ def _first_run(row: Mapping[str, Any]) -> Run:
         protocol_version=row["version"],
         input=row["input"],
         context=row["context"],
-        job_id=row["id"],
+        worker=row["worker"],
+        traceparent=row["traceparent"],
         started_by=row["started_by"],
         starter=row["starter"],
     )

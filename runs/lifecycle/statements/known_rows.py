@@ -1,6 +1,6 @@
 """Agents, and teams with their limits, that a worker has read already: by their rows' versions.
 
-``agui_fetch`` says which version each row has now. So nothing here is ever older than a fetch, and
+``agui_take_runs`` returns the version of each row. So nothing here is ever older than a take, and
 a worker reads an agent once instead of for each of its runs.
 """
 

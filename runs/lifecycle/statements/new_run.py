@@ -1,4 +1,4 @@
-"""A new run in an existing thread: journal, run, audit line and its job, in one message.
+"""A new run in an existing thread: journal, run, audit line and its stamp, in one message.
 
 A message of several statements is one transaction, unless the caller has begun one.
 
@@ -44,12 +44,6 @@ select exists (select from runs_thread where team_id = %(team)s and thread_id = 
 """
 LINE = "{insert} select {values} from runs_run where journal_id = %(run)s"
 PLACE = f"{admission.PLACE} from runs_run where journal_id = %(run)s"
-# Of a run that has to wait for admission only its id says which request has started it.
-CARRY = """
-update procrastinate_jobs
-   set args = args || jsonb_build_object('traceparent', %(traceparent)s::text)
- where id = (select job_id from runs_run where journal_id = %(run)s)
-"""
 BY_THE_DATABASE = frozenset({"created_at", "at", "epoch", "marks"})
 
 
@@ -68,6 +62,7 @@ def of_request(
         protocol_version=request.body.get("protocolVersion"),
         request_digest=request.digest,
         asked=face.question_of(request.body.get("messages")),
+        traceparent=tracing.traceparent(),
         started_by=starter.label,
         starter=credential_of(starter),
         end_user=starter.end_user.sub if starter.end_user else "",
@@ -124,9 +119,6 @@ def _insert(run: Run, line: AuditEntry, limits: Limits | None, stored: str) -> b
     if limits is not None:
         statements.append(PLACE)
         values |= admission.place_of(run, limits)
-        if (traceparent := tracing.traceparent()) is not None:
-            statements.append(CARRY)
-            values["traceparent"] = traceparent
     with admission.refusing(limits), connection.cursor() as cursor:
         cursor.execute(";".join(statements), values)
         row = cursor.fetchone()
@@ -136,7 +128,7 @@ def _insert(run: Run, line: AuditEntry, limits: Limits | None, stored: str) -> b
         if limits is not None:
             cursor.nextset()
             cursor.nextset()
-            run.job_id = cursor.fetchone()[0]
+            run.stamp = cursor.fetchone()[0]
     return True
 
 

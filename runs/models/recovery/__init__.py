@@ -1,6 +1,7 @@
-"""What lets a run continue after its worker is gone: its effects, and how often it was taken up."""
+"""The workers, and what lets a run continue after one is gone: its effects and its attempts."""
 
 from runs.models.recovery.effect import Effect, EffectStatus
 from runs.models.recovery.recovery import Reason, Recovery
+from runs.models.recovery.worker import Worker
 
-__all__ = ["Effect", "EffectStatus", "Reason", "Recovery"]
+__all__ = ["Effect", "EffectStatus", "Reason", "Recovery", "Worker"]

@@ -83,7 +83,8 @@ def test_each_function_has_one_body_in_the_database() -> None:
     names = [name for *_, name in ask(OURS)]
     assert len(names) == len(set(names)) > 40
     files = sql_files.read()
-    assert set(names) == {each.name for each in files.functions} | files.former
+    # A former one is only in a database that the previous release has made.
+    assert set(names) - files.former == {each.name for each in files.functions}
     assert {row[0] for row in ask(TRIGGERS)} == {each.name for each in files.triggers}
 
 

@@ -166,7 +166,7 @@ class TestAnswering:
         run = Run.objects.get(pk=last["run"]["id"])
         assert (run.status, run.agent, run.thread.thread_id) == (Status.QUEUED, cast.echo, "t")
         assert json.loads(run.input)["resume"] == [yes("a", {"x": 1}), no("b")]
-        assert run.job_id is not None
+        assert run.stamp is not None
         assert set(Interrupt.objects.values_list("answering_run", flat=True)) == {run.pk}
 
     def test_the_same_again_and_another(self, cast: Cast) -> None:

@@ -1,4 +1,4 @@
-"""Who gets a job, and when: a team's limit, a thread's turn, and fairness between teams."""
+"""Who gets a stamp, and when: a team's limit, a thread's turn, and fairness between teams."""
 
 from functools import partial
 from typing import Any
@@ -10,11 +10,12 @@ from agui_host.teams.limits import LimitReached
 from agui_host.teams.models import TeamLimits
 from events.models import Journal
 from runs.access.usage import limits
-from runs.lifecycle import admission, jobs, lifecycle
+from runs.lifecycle import admission, lifecycle
 from runs.models import ACTIVE, EndedRun, Run, Status, TeamUsage
 from runs.worker import reaper
 from tests.cast import Actor, Cast, fresh, start
 from tests.runs import clocks
+from tests.runs.jobs import a_worker, give, taken_by
 from tests.together import frozen, together
 
 pytestmark = pytest.mark.django_db
@@ -22,39 +23,23 @@ pytestmark = pytest.mark.django_db
 FINISHED = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
 
 
-@pytest.fixture(autouse=True)
-def no_jobs_of_others(db: None) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("delete from procrastinate_jobs")
-
-
 def limit(actor: Actor, **values: int) -> None:
     TeamLimits.objects.update_or_create(team=actor.team, defaults=values)
 
 
 def admitted(*runs: Run) -> list[bool]:
-    return [fresh(run).job_id is not None for run in runs]
+    return [fresh(run).stamp is not None for run in runs]
 
 
 def end(run: Run) -> None:
     """A worker has executed it, and the writer stores its end."""
     lifecycle.claim(run.pk)
     admission.ended([lifecycle.finish(run.pk, FINISHED)])
-    drop_job(run)
-
-
-def drop_job(run: Run) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("delete from procrastinate_jobs where id = %s", [fresh(run).job_id])
 
 
 def fetch() -> Any:
-    """The run whose job a worker would get now."""
-    with connection.cursor() as cursor:
-        cursor.execute("insert into procrastinate_workers default values returning id")
-        worker = cursor.fetchone()[0]
-        cursor.execute("select id from procrastinate_fetch_job_v2(%s, %s)", [[jobs.QUEUE], worker])
-        return Run.objects.filter(job_id=cursor.fetchone()[0]).first()
+    """The run that a worker takes now."""
+    return next(iter(taken_by(a_worker(), most=1)), None)
 
 
 class TestTheTeamsLimit:
@@ -91,7 +76,7 @@ class TestTheTeamsLimit:
     def test_so_does_the_end_of_a_lost_run(self, cast: Cast) -> None:
         limit(cast.alice, concurrent_runs=1)
         first, second = (start(cast.alice) for _ in range(2))
-        drop_job(first)
+        give(first, None)
         assert reaper.run_once() == [first.pk], "the one that waits is not lost"
         assert admitted(second) == [True]
 
@@ -119,11 +104,9 @@ class TestTheTeamsLimit:
         first, second = (start(cast.alice) for _ in range(2))
         stale = fresh(second)
         end(first)
-        job = fresh(second).job_id
+        assert fresh(second).due_at is not None
         lifecycle.cancel(stale)
-        with connection.cursor() as cursor:
-            cursor.execute("select count(*) from procrastinate_jobs where id = %s", [job])
-            assert cursor.fetchone() == (0,)
+        assert fresh(second).due_at is None
 
 
 class TestTheThreadsTurn:
@@ -295,7 +278,7 @@ class TestBetweenTeams:
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
     def going(self, cast: Cast) -> int:
-        return Run.objects.filter(team=cast.team, status__in=ACTIVE, job_id__isnull=False).count()
+        return Run.objects.filter(team=cast.team, status__in=ACTIVE, stamp__isnull=False).count()
 
     def test_many_starts_at_once_keep_to_the_limit(self, cast: Cast) -> None:
         limit(cast.alice, concurrent_runs=3, queued_runs=3)
@@ -317,7 +300,7 @@ class TestRaces:
             ends = [partial(in_transaction, run) for run in live]
             together(*ends, *[partial(start, cast.alice, echo)] * 2)
             assert self.going(cast) == 2
-            live = list(Run.objects.filter(status__in=ACTIVE, job_id__isnull=False))
+            live = list(Run.objects.filter(status__in=ACTIVE, stamp__isnull=False))
 
     def test_two_writers_ending_runs_of_two_teams(self, cast: Cast) -> None:
         """Each ends a run of either team, in opposite order: no deadlock."""

@@ -16,7 +16,7 @@ from events.journal import Batch
 from runs.lifecycle import lifecycle, statuses
 from runs.models import ENDED, Run, Status, Thread
 from tests.cast import Cast, fresh, log_of, start, types_of
-from tests.runs.jobs import FAILED, FINISHED, fetch_job, job_of, rows
+from tests.runs.jobs import FAILED, FINISHED, rows
 
 pytestmark = pytest.mark.django_db
 
@@ -29,10 +29,7 @@ class TestStart:
         assert (run.parent_run_id, run.started_at, run.ended_at) == ("p", None, None)
         assert json.loads(run.input)["state"] == {"a": 1}
         assert (run.journal.head, run.journal.closed_at) == (0, None)
-        job = job_of(run)
-        assert job is not None
-        assert (job.status, job.lock, job.queue_name) == ("todo", str(run.thread_id), "runs")
-        assert job.args == {"run_id": str(run.pk)}
+        assert (run.due_at is None, run.worker, run.job_id) == (False, None, None)
 
     def test_the_next_run_joins_the_thread(self, cast: Cast) -> None:
         first = start(cast.alice, threadId="t", runId="1")
@@ -76,21 +73,16 @@ class TestBusyThread:
     def test_enqueue_waits_behind_it(self, cast: Cast) -> None:
         first = start(cast.alice, threadId="t")
         second = start(cast.alice, threadId="t", onBusy="enqueue")
-        jobs = [job_of(run) for run in (first, second)]
         assert [fresh(run).status for run in (first, second)] == [Status.QUEUED, Status.QUEUED]
-        assert {job.lock for job in jobs if job} == {str(first.thread_id)}
+        assert [fresh(run).due_at is None for run in (first, second)] == [False, True]
 
     def test_cancel_running_ends_what_waits_and_stops_what_runs(self, cast: Cast) -> None:
         running = start(cast.alice, threadId="t")
         lifecycle.claim(running.pk)
-        fetch_job(running)
         waiting = start(cast.alice, threadId="t", onBusy="enqueue")
         new = start(cast.alice, threadId="t", onBusy="cancel_running")
         assert fresh(waiting).status == Status.CANCELLED
         assert fresh(running).cancel_requested_at is not None
-        job = job_of(running)
-        assert job is not None
-        assert job.abort_requested
         assert fresh(new).status == Status.QUEUED
 
     def test_the_agents_policy_counts_where_the_request_has_none(self, cast: Cast) -> None:
@@ -255,16 +247,14 @@ class TestCancel:
         assert (opening["type"], opening["threadId"], opening["runId"]) == ("RUN_STARTED", "t", "r")
         assert (ending["type"], ending["outcome"]) == ("RUN_FINISHED", {"type": "cancelled"})
         assert row.journal.closed_at is not None
-        assert job_of(run) is None
+        assert row.due_at is None
 
     def test_a_running_run_is_asked_to_stop(self, cast: Cast) -> None:
         run = start(cast.alice)
         lifecycle.claim(run.pk)
-        fetch_job(run)
         lifecycle.cancel(run)
-        row, job = fresh(run), job_of(run)
-        assert job is not None
-        assert (row.status, job.status, job.abort_requested) == (Status.RUNNING, "doing", True)
+        row = fresh(run)
+        assert (row.status, row.due_at) == (Status.RUNNING, None)
         assert row.cancel_requested_at is not None
         assert row.journal.writer == 1, "the worker keeps its lease, to end the run itself"
 
@@ -291,17 +281,15 @@ class TestCancel:
 
 class TestEndLost:
     @pytest.mark.parametrize("claimed", [True, False])
-    def test_run_job_and_lock_end_together(self, cast: Cast, claimed: bool) -> None:
+    def test_nobody_is_to_take_it(self, cast: Cast, claimed: bool) -> None:
         run = start(cast.alice)
         if claimed:
             lifecycle.claim(run.pk)
-            fetch_job(run)
         assert lifecycle.end_lost(fresh(run))
         row = fresh(run)
         assert (row.status, row.error_code) == (Status.FAILED, "worker_lost")
         assert types_of(run) == ["RUN_STARTED", "RUN_ERROR"]
-        if claimed:
-            assert job_of(run) is None, "a job that stays 'doing' keeps the thread's lock"
+        assert row.due_at is None
 
     def test_what_was_stored_stays(self, cast: Cast) -> None:
         run = start(cast.alice)

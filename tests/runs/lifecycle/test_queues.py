@@ -2,50 +2,29 @@
 
 import pytest
 from django.core.management.base import CommandError
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from agui_host.runtimes import registry
 from agui_host.runtimes.models import Agent
-from runs.lifecycle import jobs
 from runs.management.commands.run_worker import Command
 from runs.models import Run
 from tests.asgi import ask_now
 from tests.cast import Cast, Register, start
-from tests.runs.jobs import job_of
+from tests.runs.jobs import a_worker, taken_by
 
 pytestmark = pytest.mark.django_db(transaction=True)
-FETCH = "select id from procrastinate_fetch_job_v2(%s, %s)"
 
 
-def taken_by(*queues: str) -> list[int]:
-    """The jobs that a worker fetches, as ``run_worker --queues`` has it."""
-    names = [jobs.queue_of(name) for name in queues]
-    ids = []
-    with connection.cursor() as cursor:
-        cursor.execute("insert into procrastinate_workers default values returning id")
-        worker = cursor.fetchone()[0]
-        while True:
-            cursor.execute(FETCH, [names, worker])
-            (job,) = cursor.fetchone()
-            if job is None:
-                return ids
-            ids.append(job)
-
-
-def queue_of(run: Run) -> str:
-    job = job_of(run)
-    assert job
-    return str(job.queue_name)
+def taken(*queues: str) -> list[Run]:
+    """The runs that a worker takes, as ``run_worker --queues`` has it."""
+    return taken_by(a_worker(*queues), *queues)
 
 
 def test_workers_take_the_runs_of_their_queues(cast: Cast, register: Register) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("delete from procrastinate_jobs")  # of earlier tests
     gpu = register("heavy", lambda ctx: "", queue="gpu")
     plain, heavy, third = start(cast.alice), start(cast.alice, gpu), start(cast.alice, gpu)
-    assert [queue_of(run) for run in (plain, heavy)] == ["runs", "runs:gpu"]
-    assert taken_by("default") == [plain.job_id]
-    assert taken_by("gpu", "default") == [heavy.job_id, third.job_id]
+    assert taken("default") == [plain]
+    assert taken("gpu", "default") == [heavy, third]
 
 
 def test_a_queue_is_set_over_the_api_and_in_code(cast: Cast) -> None:
@@ -53,7 +32,9 @@ def test_a_queue_is_set_over_the_api_and_in_code(cast: Cast) -> None:
     assert ask_now("GET", url, cast.alice.headers).json["queue"] == "default"
     changed = ask_now("PATCH", url, cast.alice.headers, json={"queue": "gpu-2"})
     assert changed.json["queue"] == "gpu-2"
-    assert queue_of(start(cast.alice)) == "runs:gpu-2"
+    run = start(cast.alice)
+    assert taken("default") == []
+    assert taken("gpu-2") == [run]
     for name in ("", "GPU", "a b", "-"):
         refused = ask_now("PATCH", url, cast.alice.headers, json={"queue": name})
         assert refused.status == 422, name

@@ -56,7 +56,7 @@ def test_it_is_started_again(cast: Cast) -> None:
     assert (again.repeats, again.run_id, again.attempt, again.tries) == (run, "r", 2, 2)
     assert (again.started_by, again.starter) == (run.started_by, run.starter)
     assert (again.status, again.input) == ("queued", run.input)
-    assert again.job_id is not None
+    assert again.stamp is not None
     assert repetition.sweep() == []
     end(again)
     assert repetition.sweep() == []
@@ -249,7 +249,7 @@ def test_the_end_names_the_run_that_begins_with_it(cast: Cast) -> None:
     run = lost_with_its_worker(start(cast.alice, threadId="t", runId="r"))
     again = Run.objects.get(repeats=run)
     assert (again.attempt, again.tries, again.status) == (2, 2, "queued")
-    assert again.job_id is not None
+    assert again.stamp is not None
     error = log_of(run)[-1]
     assert (error["type"], error["code"]) == ("RUN_ERROR", "worker_lost")
     assert error["metadata"] == {"repeatedBy": str(again.pk)}

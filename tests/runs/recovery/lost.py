@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.bridge import db
@@ -15,15 +14,13 @@ from runs.models import Run
 from runs.worker.continuing import claims
 from runs.worker.executor import Stop, execute
 from tests.cast import Cast, Register, fresh, start
-
-LOSE = "update procrastinate_jobs set status = 'doing', worker_id = null where id = %s"
+from tests.runs.jobs import give
 
 
 def lose(run: Run) -> bool:
     """What the reaper does when the run's worker is gone."""
+    give(run, None)
     run = Run.objects.select_related("thread", "agent").get(pk=run.pk)
-    with connection.cursor() as cursor:
-        cursor.execute(LOSE, [run.job_id])
     return repetition.end_lost(run)
 
 

@@ -62,7 +62,7 @@ def test_a_tick_starts_a_run_of_its_owner(cast: Cast) -> None:
     row.refresh_from_db()
     run = Run.objects.get()
     assert (run.started_by, run.starter) == ("user:alice", f"user:{cast.alice.user.pk}")
-    assert run.job_id is not None
+    assert run.stamp is not None
     content = json.loads(run.input)["messages"][0]["content"]
     assert content == f"2026-11-20T11:00:00+01:00 2026-11-20 {row.pk} {{{{other}}}}"
     assert (row.last_tick, row.last_run, row.last_code) == (TICK, run.pk, "")

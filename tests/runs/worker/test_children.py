@@ -15,12 +15,13 @@ from events.models import Event
 from events.writer import JournalWriter
 from runs.access import threads
 from runs.access.usage import limits
-from runs.lifecycle import admission, jobs, lifecycle
+from runs.lifecycle import admission, lifecycle
 from runs.lifecycle.deletion import erasure
 from runs.models import Run, Thread
 from runs.worker import reaper
 from runs.worker.executor import Stop, execute
 from tests.cast import Cast, Register, fresh, log_of, perform, start
+from tests.runs.jobs import a_worker, give, gone
 from tests.runs.playing import Play, settled
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -104,12 +105,12 @@ async def test_parents_that_wait_for_children_do_not_block_their_team(
         return start(cast.alice, row), start(cast.alice, row)
 
     first, second = await db(limited)
-    assert (await db(fresh, second)).job_id is None
+    assert (await db(fresh, second)).stamp is None
     assert (await perform(first, writer)).status == "succeeded"
     assert len(await children_of(first)) == 2
     assert during == [1]
     async with asyncio.timeout(10):  # the place is free again
-        while (await db(fresh, second)).job_id is None:
+        while (await db(fresh, second)).stamp is None:
             await asyncio.sleep(0.01)
 
 
@@ -268,8 +269,11 @@ async def test_a_lost_worker_loses_parent_and_child_at_once(
     stopping: Callable[..., Any], settings: Settings
 ) -> None:
     begun = await stopping(waiting)
-    assert await db(reaper.run_once) == [], "while the job waits, nobody is lost"
-    await db(jobs.cancel, begun.run)  # the job is gone, as after a worker's end
+    worker = await db(a_worker)
+    for run in (begun.run, begun.child):
+        await db(give, run, worker)
+    assert await db(reaper.run_once) == [], "while their worker lives, nobody is lost"
+    await db(gone, worker)
     assert sorted(await db(reaper.run_once)) == sorted([begun.run.pk, begun.child.pk])
     begun.task.cancel()
     await asyncio.wait({begun.task}, timeout=30)

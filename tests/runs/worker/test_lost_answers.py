@@ -99,7 +99,7 @@ async def test_every_cut_ends_in_one_stored_end(
         await live.end()
         assert proxy.fired == fired + 1, f"no cut at {count} of {size}"
         async with asyncio.timeout(10):
-            while (await db(fresh, runs[-1])).job_id is None:  # admitted, and not by the sweep
+            while (await db(fresh, runs[-1])).stamp is None:  # admitted, and not by the sweep
                 await asyncio.sleep(0.01)
     await db(verify, runs[:-1])
     if pooled:

@@ -16,19 +16,16 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection, transaction
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
-from procrastinate.contrib.django.db_cleanup import close_db_connections
-from procrastinate.jobs import DeleteJobCondition
 
 from agui_host.backends.postgres import bridge
-from agui_host.backends.postgres.base import DatabaseWrapper, queue_parameters
+from agui_host.backends.postgres.base import DatabaseWrapper
 from agui_host.backends.postgres.bridge import db
 from agui_host.backends.postgres.reserved import ReservedWrapper
 from agui_host.embedded import embedded
 from events.writer import JournalWriter
 from runs.lifecycle import admission, jobs
-from runs.models import Run
-from runs.worker import resilience, tasks
-from runs.worker.resilience import PatientConnector, PatientWorker
+from runs.worker import chores
+from runs.worker.taking.loop import Runs
 from runs.worker.watchdog import Heartbeat
 from tests.cast import Cast, Register, fresh, log_of, start
 from tests.proxy import Proxy, embedded_postgres
@@ -120,30 +117,25 @@ class Seen:
 
 
 @asynccontextmanager
-async def working(*middleware: Any) -> AsyncIterator[PatientWorker]:
+async def working(*middleware: Any) -> AsyncIterator[Runs]:
     """A worker as ``runs.worker.worker`` makes it, without signals."""
     writer = JournalWriter(admission.FOLLOW_UP)
-    patient = app.with_connector(PatientConnector(**queue_parameters()))
-    async with patient.open_async(), asyncio.TaskGroup() as group:
+    async with asyncio.TaskGroup() as group:
         group.create_task(writer.run())
-        worker = PatientWorker(
-            patient,
-            queues=[jobs.QUEUE],
-            concurrency=20,
-            fetch_job_polling_interval=0.5,
-            delete_jobs=DeleteJobCondition.ALWAYS.value,
-            additional_context={tasks.WRITER: writer},
-            install_signal_handlers=False,
-            task_middleware=[close_db_connections, *middleware],
-        )
-        heartbeat = Heartbeat(lambda: worker.worker_id, worker.stop)
+        runs, tidy = Runs(writer, ["default"]), chores.Chores(bool, middleware)
+        heartbeat = Heartbeat(lambda: runs.id, runs.stop, chores=lambda: tidy.worker_id)
         heartbeat.start()
-        running = group.create_task(worker.run())
+        running, tidying = group.create_task(runs.run()), group.create_task(tidy.run())
         try:
-            yield worker
+            async with asyncio.timeout(RECOVERY):
+                while runs.id is None:
+                    await asyncio.sleep(0.05)
+            yield runs
         finally:
-            worker.stop()
+            runs.stop()
+            tidy.stop()
             await running
+            await tidying
             heartbeat.stop()
             await asyncio.to_thread(heartbeat.join, 10)
             writer.close()
@@ -169,12 +161,12 @@ async def test_periodic_tasks_and_runs_go_on(
 
     live = await db(lambda: start(cast.alice, register("patient", patient_agent)))
     outcome = Seen()
-    async with working(outcome) as worker:
+    async with working(outcome) as runs:
         await outcome.all_since(0.0)
         async with asyncio.timeout(RECOVERY):
             while not await db(lambda: [e for e in log_of(live) if e.get("delta") == "before "]):
                 await asyncio.sleep(0.05)
-        worker_id = worker.worker_id
+        worker_id = runs.id
         began = time.monotonic()
         fault(ways)  # in this thread: PostgreSQL dies with the thread that started it
         more.set()
@@ -184,7 +176,7 @@ async def test_periodic_tasks_and_runs_go_on(
                 while (await again(lambda run=run: fresh(run))).ended_at is None:  # type: ignore[misc]
                     await asyncio.sleep(0.1)
         await outcome.all_since(time.monotonic())
-        assert worker.worker_id == worker_id, "it stayed the same worker"
+        assert runs.id == worker_id, "it stayed the same worker"
         assert time.monotonic() - began < RECOVERY
     assert {(await db(fresh, run)).status for run in (live, queued)} == {"succeeded"}
     texts = [event["delta"] for event in await db(log_of, live) if "delta" in event]
@@ -201,37 +193,13 @@ async def again(step: Callable[[], Any]) -> Any:
                 await asyncio.sleep(0.1)
 
 
-async def test_a_job_whose_fetch_was_never_heard_of_is_put_back(
-    ways: Ways, cast: Cast, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The server has given it to this worker, and the answer died with its connection."""
-    monkeypatch.setattr(resilience, "LOOK", 0.2)
-
-    def started_and_fetched(worker_id: int | None) -> Run:
-        with transaction.atomic(), connection.cursor() as cursor:
-            run = start(cast.alice)
-            cursor.execute(
-                "update procrastinate_jobs set status = 'doing', worker_id = %s where id = %s",
-                [worker_id, run.job_id],
-            )
-            return run
-
-    async with working() as worker, asyncio.timeout(RECOVERY):
-        while worker.worker_id is None:
-            await asyncio.sleep(0.05)
-        run = await db(started_and_fetched, worker.worker_id)
-        while (await db(fresh, run)).ended_at is None:
-            await asyncio.sleep(0.05)
-    assert (await db(fresh, run)).status == "succeeded"
-
-
 async def test_a_lost_periodic_job_does_not_stop_the_others(
     ways: Ways, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same task is queued again meanwhile: two may not be, and the worker fetched no more."""
-    monkeypatch.setattr(resilience, "LOOK", 0.2)
+    """The same task is queued again meanwhile; the end of the first could not be stored."""
+    monkeypatch.setattr(chores, "LOOK", 0.2)
 
-    def lost_and_queued_again(worker_id: int | None) -> Run:
+    def lost_and_queued_again(worker_id: int | None) -> None:
         chore = ["runs.tasks.sweep_erased", jobs.QUEUE, "sweep", "sweep"]
         with transaction.atomic(), connection.cursor() as cursor:
             for status, owner in (("doing", worker_id), ("todo", None)):
@@ -241,18 +209,19 @@ async def test_a_lost_periodic_job_does_not_stop_the_others(
                     """ values (%s, %s, %s, %s, '{"timestamp": 0}', %s, %s)""",
                     [*chore, status, owner],
                 )
-            return start(cast.alice)
 
     for periodic in app.periodic_registry.periodic_tasks.values():
         monkeypatch.setitem(periodic.__dict__, "cron", "0 0 29 2 *")
     outcome = Seen()
-    async with working(outcome) as worker, asyncio.timeout(RECOVERY):
-        while worker.worker_id is None:
+    tidy = chores.Chores(bool, [outcome])
+    tidying = asyncio.create_task(tidy.run())
+    async with asyncio.timeout(RECOVERY):
+        while tidy.worker_id is None:
             await asyncio.sleep(0.05)
-        run = await db(lost_and_queued_again, worker.worker_id)
-        while (await db(fresh, run)).ended_at is None or not outcome.at["sweep_erased"]:
+        await db(lost_and_queued_again, tidy.worker_id)
+        while not outcome.at["sweep_erased"]:
             await asyncio.sleep(0.05)
-        # What failed in the outages of other tests waits for its next attempt meanwhile.
-        while {"runs.tasks.sweep_erased", jobs.TASK} & {name for _, name, *_ in await db(queue)}:
+        while "runs.tasks.sweep_erased" in {name for _, name, *_ in await db(queue)}:
             await asyncio.sleep(0.05)
-    assert (await db(fresh, run)).status == "succeeded"
+    tidy.stop()
+    await asyncio.wait_for(tidying, RECOVERY)

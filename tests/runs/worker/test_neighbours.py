@@ -71,7 +71,7 @@ async def test_a_locked_row_of_one_team_holds_up_nobody_else(
     assert (await db(types_of, ours.run)) == ["RUN_STARTED", "RUN_FINISHED"]
     assert (await db(fresh, theirs.run)).status == Status.SUCCEEDED
     async with asyncio.timeout(10):
-        while (await db(fresh, following)).job_id is None:
+        while (await db(fresh, following)).stamp is None:
             if table == "the team's usage":  # its lock was held for too long, perhaps
                 await db(admission.sweep)
             await asyncio.sleep(0.01)
@@ -142,6 +142,6 @@ async def test_a_process_that_dies_behind_the_commit_leaves_it_to_the_sweep(
     first, second = [await db(start, cast.alice) for _ in range(2)]
     await db(lifecycle.claim, first.pk)
     await db(lifecycle.finish, first.pk, {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"})
-    assert (await db(fresh, second)).job_id is None
+    assert (await db(fresh, second)).stamp is None
     assert await db(admission.sweep) == 1
-    assert (await db(fresh, second)).job_id is not None
+    assert (await db(fresh, second)).stamp is not None

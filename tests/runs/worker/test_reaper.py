@@ -14,59 +14,29 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from agui_host.backends.postgres.base import apart
 from agui_host.runtimes.models import Agent
-from runs.lifecycle import jobs, lifecycle
-from runs.models import Run
+from runs.lifecycle import lifecycle
+from runs.models import Run, Worker
 from runs.worker import reaper
 from runs.worker.patience import looking_every
 from tests.acceptance.host import wait_for
 from tests.cast import Cast, fresh, start, types_of
-from tests.runs.asking import end
+from tests.runs.jobs import a_worker, give, gone, silence, taken_by
 
 TOO_LATE = settings.AGUI_WORKER_LOST_AFTER + 1
 
 
 @pytest.fixture
-def worker(db: None) -> Iterator[int]:
-    """A live worker's row; the jobs of earlier tests are gone."""
-    with connection.cursor() as cursor:
-        cursor.execute("delete from procrastinate_jobs")
-        cursor.execute("insert into procrastinate_workers default values returning id")
-        number = int(cursor.fetchone()[0])
-    yield number
-    with connection.cursor() as cursor:
-        cursor.execute("delete from procrastinate_workers")
+def worker(db: None) -> int:
+    """A live worker."""
+    return a_worker()
 
 
 def run_on(worker: int, cast: Cast, thread: str = "t") -> Run:
-    """A run that this worker has fetched and claimed."""
+    """A run that this worker has taken and claimed."""
     run = start(cast.alice, threadId=thread)
     assert lifecycle.claim(run.pk)
-    set_job(run, "doing", worker)
+    give(run, worker)
     return run
-
-
-def set_job(run: Run, status: str, worker: int | None = None) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "update procrastinate_jobs set status = %s, worker_id = %s where id = %s",
-            [status, worker, run.job_id],
-        )
-        assert cursor.rowcount == 1
-
-
-def beat(worker: int, seconds_ago: float) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "update procrastinate_workers set last_heartbeat = now() - make_interval(secs => %s)"
-            " where id = %s",
-            [seconds_ago, worker],
-        )
-
-
-def bury(worker: int) -> None:
-    """Procrastinate prunes a stalled worker: its row goes, its jobs stay 'doing'."""
-    with connection.cursor() as cursor:
-        cursor.execute("delete from procrastinate_workers where id = %s", [worker])
 
 
 def lost(run: Run) -> bool:
@@ -75,7 +45,7 @@ def lost(run: Run) -> bool:
     if ended:
         assert types_of(run) == ["RUN_STARTED", "RUN_ERROR"]
         assert row.journal.closed_at is not None
-        assert not ProcrastinateJob.objects.filter(pk=run.job_id, status="doing").exists()
+        assert row.due_at is None
     return ended
 
 
@@ -83,86 +53,63 @@ def lost(run: Run) -> bool:
 class TestOrphans:
     def test_the_workers_row_is_gone(self, cast: Cast, worker: int) -> None:
         run = run_on(worker, cast)
-        bury(worker)
+        gone(worker)
         assert reaper.run_once() == [run.pk]
         assert lost(run)
 
     def test_the_worker_does_not_beat_any_more(self, cast: Cast, worker: int) -> None:
         run = run_on(worker, cast)
-        beat(worker, TOO_LATE)
+        silence(worker, TOO_LATE)
         assert reaper.run_once() == [run.pk]
         assert lost(run)
 
     def test_the_silent_workers_row_goes_too(self, cast: Cast, worker: int) -> None:
         """So that it learns, should it wake up, that its runs were given away."""
         run_on(worker, cast)
-        beat(worker, TOO_LATE)
+        silence(worker, TOO_LATE)
         reaper.run_once()
-        with connection.cursor() as cursor:
-            cursor.execute("select count(*) from procrastinate_workers where id = %s", [worker])
-            assert cursor.fetchone()[0] == 0
+        assert not Worker.objects.filter(pk=worker).exists()
 
-    @pytest.mark.parametrize("status", ["failed", "cancelled", "succeeded"])
-    def test_the_job_ended_without_the_run(self, cast: Cast, worker: int, status: str) -> None:
-        run = start(cast.alice)
-        set_job(run, status)
-        assert reaper.run_once() == [run.pk]
-        assert lost(run)
-
-    def test_the_job_is_gone(self, cast: Cast, worker: int) -> None:
+    def test_nobody_has_it_and_nobody_is_to_take_it(self, cast: Cast, worker: int) -> None:
+        """Its worker gave it up."""
         running, queued = run_on(worker, cast, "a"), start(cast.alice, threadId="b")
-        with connection.cursor() as cursor:
-            cursor.execute("delete from procrastinate_jobs")
+        for run in (running, queued):
+            give(run, None)
         assert set(reaper.run_once()) == {running.pk, queued.pk}
         assert lost(running)
         assert lost(queued)
 
-    def test_a_claim_may_take_its_time(self, cast: Cast, worker: int) -> None:
-        """A fetched job of a live worker is the worker's affair, however long nothing is seen."""
-        run = start(cast.alice)
-        set_job(run, "doing", worker)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "update procrastinate_events set at = now() - make_interval(secs => %s)"
-                " where job_id = %s",
-                [TOO_LATE, run.job_id],
-            )
+    def test_its_parent_has_ended_without_it(self, cast: Cast, worker: int) -> None:
+        """A parent waits for its children, so that their executor must have failed."""
+        parent, child = run_on(worker, cast, "a"), run_on(worker, cast, "b")
+        Run.objects.filter(pk=child.pk).update(parent=parent)
         assert reaper.run_once() == []
-        bury(worker)
+        lifecycle.finish(parent.pk, {"type": "RUN_FINISHED"})
+        assert reaper.run_once() == [], "the child may end at the same moment"
+        late = timezone.now() - timedelta(seconds=TOO_LATE)
+        Run.objects.filter(pk=parent.pk).update(ended_at=late)
+        assert reaper.run_once() == [child.pk]
+        assert lost(child)
+
+    def test_a_claim_may_take_its_time(self, cast: Cast, worker: int) -> None:
+        """A taken run of a live worker is the worker's affair, however long nothing is seen."""
+        run = start(cast.alice)
+        give(run, worker)
+        assert reaper.run_once() == []
+        gone(worker)
         assert reaper.run_once() == [run.pk]
         assert lost(run)
 
-    def test_a_worker_that_died_between_the_runs_end_and_the_jobs(
-        self, cast: Cast, worker: int
-    ) -> None:
-        run = run_on(worker, cast)
-        lifecycle.finish(run.pk, {"type": "RUN_FINISHED"})
-        Run.objects.update(ended_at=timezone.now() - timedelta(seconds=10 * TOO_LATE))
-        assert reaper.run_once() == []
-        assert ProcrastinateJob.objects.filter(pk=run.job_id).exists(), "its worker lives"
-        bury(worker)
-        assert reaper.run_once() == []
-        assert not ProcrastinateJob.objects.filter(pk=run.job_id).exists()
-        assert fresh(run).status == "succeeded"
-
     def test_the_thread_is_free_afterwards(self, cast: Cast, worker: int) -> None:
         run_on(worker, cast)
-        bury(worker)
+        gone(worker)
         reaper.run_once()
         following = start(cast.alice, threadId="t")
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "insert into procrastinate_workers default values returning id",
-            )
-            cursor.execute(
-                "select id from procrastinate_fetch_job_v2(%s, %s)",
-                [[jobs.QUEUE], cursor.fetchone()[0]],
-            )
-            assert cursor.fetchone()[0] == following.job_id
+        assert taken_by(a_worker()) == [following]
 
     def test_the_second_look_finds_nothing(self, cast: Cast, worker: int) -> None:
         run_on(worker, cast)
-        bury(worker)
+        gone(worker)
         assert len(reaper.run_once()) == 1
         assert reaper.run_once() == []
 
@@ -171,12 +118,12 @@ class TestOrphans:
 class TestLeftAlone:
     def test_the_runs_of_a_live_worker(self, cast: Cast, worker: int) -> None:
         run = run_on(worker, cast)
-        beat(worker, settings.AGUI_WORKER_LOST_AFTER / 2)
+        silence(worker, settings.AGUI_WORKER_LOST_AFTER / 2)
         assert reaper.run_once() == []
         assert fresh(run).status == "running"
 
     def test_runs_that_wait_for_a_worker(self, cast: Cast, worker: int) -> None:
-        bury(worker)
+        gone(worker)
         run = start(cast.alice)
         assert reaper.run_once() == []
         assert fresh(run).status == "queued"
@@ -190,13 +137,13 @@ class TestLeftAlone:
     def test_ended_runs(self, cast: Cast, worker: int) -> None:
         run = run_on(worker, cast)
         lifecycle.finish(run.pk, {"type": "RUN_FINISHED"})
-        bury(worker)
+        gone(worker)
         assert reaper.run_once() == []
         assert fresh(run).status == "succeeded"
 
     def test_the_neighbours_of_an_orphan(self, cast: Cast, worker: int) -> None:
         orphan, other = run_on(worker, cast, "a"), run_on(worker, cast, "b")
-        set_job(orphan, "failed")
+        give(orphan, None)
         assert reaper.run_once() == [orphan.pk]
         assert fresh(other).status == "running"
 
@@ -206,7 +153,7 @@ def test_a_run_that_cannot_be_ended_does_not_save_the_others(
     cast: Cast, worker: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = run_on(worker, cast, "a"), run_on(worker, cast, "b")
-    bury(worker)
+    gone(worker)
     real = lifecycle.end_lost
 
     def break_on_first(run: Run) -> bool:
@@ -248,7 +195,7 @@ def another_reaper(idle: str = "1h") -> Iterator[None]:
 class TestManyReapers:
     def test_one_at_a_time(self, cast: Cast, worker: int) -> None:
         run = run_on(worker, cast)
-        bury(worker)
+        gone(worker)
         with another_reaper():
             assert reaper.run_once() == []
             assert fresh(run).status == "running"
@@ -260,7 +207,7 @@ class TestManyReapers:
     ) -> None:
         """PostgreSQL ends its transaction, whether or not it takes the process for alive."""
         run = run_on(worker, cast)
-        bury(worker)
+        gone(worker)
         with another_reaper("1s"):
             assert reaper.run_once() == []
             wait_for(lambda: reaper.run_once() == [run.pk], "the lock to be free")
@@ -292,31 +239,25 @@ class TestBurial:
     """What the supervisor of a dead worker asks for, which needs no old heartbeat."""
 
     def test_its_runs_end_and_nobody_elses(self, cast: Cast, worker: int) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("insert into procrastinate_workers default values returning id")
-            other = int(cursor.fetchone()[0])
+        other = a_worker()
         run, neighbour = run_on(worker, cast, "a"), run_on(other, cast, "b")
         waiting = start(cast.alice, threadId="c")
-        beat(other, TOO_LATE)  # maybe all were silent, because the database was away
+        silence(other, TOO_LATE)  # maybe all were silent, because the database was away
         assert reaper.bury(worker) == [run.pk]
         assert lost(run)
         assert not lost(neighbour)
         assert fresh(waiting).status == "queued"
         assert reaper.bury(worker) == []
 
-    def test_a_job_that_outlived_its_run_and_a_chore_are_ended(
-        self, cast: Cast, worker: int
-    ) -> None:
-        run = start(cast.alice)
-        end(run)
-        set_job(run, "doing", worker)
+    def test_its_chores_are_ended(self, cast: Cast, worker: int) -> None:
         with connection.cursor() as cursor:
-            # In this test's transaction now() stands still.
-            cursor.execute("update runs_run set ended_at = now() - interval '1 ms'")
+            cursor.execute("insert into procrastinate_workers default values returning id")
+            (chores,) = cursor.fetchone()
+            Worker.objects.filter(pk=worker).update(chores=chores)
             cursor.execute(
                 "insert into procrastinate_jobs (task_name, queue_name, status, worker_id)"
                 " values ('a chore', 'runs', 'doing', %s)",
-                [worker],
+                [chores],
             )
         assert reaper.bury(worker) == []
         assert not ProcrastinateJob.objects.filter(status="doing").exists()
@@ -327,7 +268,7 @@ class TestBurial:
         assert reaper.bury(worker) == [run.pk]
         assert lost(run)
         again = Run.objects.get(repeats=run)
-        assert (again.status, again.job_id is not None) == ("queued", True)
+        assert (again.status, again.due_at is not None) == ("queued", True)
 
 
 @pytest.mark.django_db
@@ -336,18 +277,18 @@ class TestTheNextLook:
     def alone(self, worker: int) -> None:
         """Another test can have left a worker, which says nothing."""
         with connection.cursor() as cursor:
-            cursor.execute("delete from procrastinate_workers where id <> %s", [worker])
+            cursor.execute("delete from procrastinate_workers")
+            cursor.execute("delete from runs_worker where id <> %s", [worker])
 
     def test_is_the_usual_one_while_all_workers_beat(self, worker: int) -> None:
         assert reaper.seconds_to_next() == looking_every()
 
     def test_comes_when_a_silent_worker_is_lost(self, worker: int) -> None:
-        beat(worker, settings.AGUI_WORKER_LOST_AFTER - 2)
+        silence(worker, settings.AGUI_WORKER_LOST_AFTER - 2)
         assert 1 < reaper.seconds_to_next() <= 2 + reaper.SOON
-        beat(worker, TOO_LATE)
+        silence(worker, TOO_LATE)
         assert reaper.seconds_to_next() == reaper.AGAIN, "another process may judge it"
 
-    def test_is_the_usual_one_without_workers(self, db: None) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("delete from procrastinate_workers")
+    def test_is_the_usual_one_without_workers(self, worker: int) -> None:
+        gone(worker)
         assert reaper.seconds_to_next() == looking_every()

@@ -1,214 +1,313 @@
-"""A worker ends jobs, fetches others and claims their runs in one message, and loses none."""
+"""A worker takes runs and claims them in one message, loses none, and leaves none behind."""
 
+import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
 from django.db import connection
-from procrastinate.contrib.django import app
-from procrastinate.contrib.django.models import ProcrastinateJob
-from procrastinate.jobs import Job, Status
 
-from agui_host.backends.postgres.base import queue_parameters
 from agui_host.backends.postgres.bridge import db
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import Agent
-from events.models import Journal
 from events.writer import JournalWriter
-from runs.lifecycle import jobs, lifecycle
+from runs.lifecycle import lifecycle
 from runs.lifecycle.statements import claims
-from runs.models import Run
-from runs.worker import taking
+from runs.lifecycle.words import storing
+from runs.models import Run, Worker
+from runs.worker import chores, tasks
+from runs.worker.chores import Chores
 from runs.worker.executor import Stop, execute
-from runs.worker.resilience import PatientConnector
-from runs.worker.taking import Taking
+from runs.worker.taking import loop, take
+from runs.worker.taking.loop import Runs
 from tests.cast import Cast, Register, fresh, start, types_of
-from tests.runs.jobs import job_of
+from tests.runs.jobs import a_worker, give, gone
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-FREE = 3
+NEVER = 600.0
 
 
-class Worker:
-    """The part of a worker that fetches, with room for ``FREE`` jobs."""
-
-    def __init__(self, taking: Taking, number: int) -> None:
-        self.taking, self.number = taking, number
-
-    async def fetch(self) -> Job | None:
-        self.taking.look_again()
-        return await self.taking.fetch_job([jobs.QUEUE], self.number)
+async def taken(worker: int, most: int = 9) -> list[take.Taken]:
+    return await db(take.take, worker, ["default"], most)
 
 
-def registered() -> int:
-    """A worker's number, with an empty queue."""
-    with connection.cursor() as cursor:
-        cursor.execute("delete from procrastinate_jobs")  # of earlier tests
-        cursor.execute("insert into procrastinate_workers default values returning id")
-        number: int = cursor.fetchone()[0]
-        return number
+async def until_ended(*runs: Run) -> list[Run]:
+    async with asyncio.timeout(30):
+        while True:
+            rows = [await db(fresh, run) for run in runs]
+            if all(row.ended_at for row in rows):
+                return rows
+            await asyncio.sleep(0.02)
 
 
-@pytest.fixture
-async def worker(cast: Cast) -> AsyncIterator[Worker]:
-    own = app.with_connector(PatientConnector(**queue_parameters()))
-    async with own.open_async():
-        taking = Taking(own.connector, free=lambda: FREE, wakeups=lambda: 0)
-        yield Worker(taking, await db(registered))
+@asynccontextmanager
+async def working(writer: JournalWriter, **options: Any) -> AsyncIterator[Runs]:
+    """The runs of a worker, as ``runs.worker.worker`` has them."""
+    runs = Runs(writer, ["default"], **options)
+    task = asyncio.create_task(runs.run())
+    try:
+        async with asyncio.timeout(30):
+            while runs.id is None:
+                await asyncio.sleep(0.01)
+        yield runs
+    finally:
+        runs.stop()
+        await asyncio.wait_for(task, 30)
 
 
-def statuses(runs: list[Run]) -> list[tuple[str, str]]:
-    """Of each run and its job."""
-    pairs = [(fresh(run), job_of(run)) for run in runs]
-    return [(str(run.status), job.status if job else "") for run, job in pairs]
+def waiting_agent(register: Register) -> tuple[Agent, asyncio.Event]:
+    more = asyncio.Event()
+
+    async def patient(ctx: Any) -> AsyncIterator[str]:
+        yield "before "
+        await more.wait()
+        yield "after"
+
+    return register("patient", patient), more
 
 
-async def test_nothing_is_fetched_while_no_run_has_room(
-    cast: Cast, worker: Worker, monkeypatch: pytest.MonkeyPatch
+class TestOneTake:
+    async def test_it_takes_the_lowest_stamps_and_not_more_than_asked(self, cast: Cast) -> None:
+        worker = await db(a_worker)
+        runs = [await db(start, cast.alice) for _ in range(4)]
+        assert [run.run for run in await taken(worker, 3)] == [run.pk for run in runs[:3]]
+        rows = [await db(fresh, run) for run in runs]
+        assert [(row.status, row.worker, row.due_at is None) for row in rows] == [
+            *[("running", worker, True)] * 3, ("queued", None, False)
+        ]  # fmt: skip
+
+    async def test_two_workers_take_no_run_twice(self, cast: Cast) -> None:
+        workers = [await db(a_worker) for _ in range(2)]
+        runs = {(await db(start, cast.alice)).pk for _ in range(12)}
+        takes = await asyncio.gather(*(taken(workers[n % 2], 2) for n in range(8)))
+        ids = [run.run for each in takes for run in each]
+        assert len(ids) == len(set(ids))
+        ids += [run.run for run in await taken(workers[0], 12)]
+        assert (len(ids), set(ids)) == (12, runs)
+
+    async def test_a_worker_that_was_given_up_takes_nothing(self, cast: Cast) -> None:
+        worker = await db(a_worker)
+        await db(start, cast.alice)
+        await db(gone, worker)
+        assert await taken(worker) == []
+
+    async def test_other_runs_are_claimed_by_their_executors(
+        self, cast: Cast, register: Register
+    ) -> None:
+        """In a thread with a history, fed from elsewhere, or locked at this moment."""
+        worker = await db(a_worker)
+        await db(lambda: lifecycle.cancel(start(cast.alice, threadId="t")))
+        with_history = await db(partial(start, cast.alice, threadId="t"))
+        fed = await db(start, cast.alice, await db(register, "fed", "", kind="external"))
+        locked = await db(start, cast.alice)
+        keys = ("host", "user", "dbname", "password", "port")
+        params = {key: it for key, it in connection.get_connection_params().items() if key in keys}
+        with psycopg.connect(**params) as other:
+            other.execute("select from events_journal where id = %s for update", [locked.pk])
+            found = await taken(worker)
+        runs = [with_history, fed, locked]
+        assert [(run.run, run.claimed) for run in found] == [(run.pk, None) for run in runs]
+        rows = [await db(fresh, run) for run in runs]
+        assert [(row.status, row.worker) for row in rows] == [("queued", worker)] * 3
+        assert await taken(await db(a_worker)) == []
+
+    @pytest.mark.parametrize("kind", kinds.KINDS)
+    async def test_the_database_and_the_table_of_kinds_agree_on_who_is_fed(
+        self, cast: Cast, kind: str
+    ) -> None:
+        settings = {"argv": ["cli"]} if kind == "process" else {}
+        fields = {"team": cast.team, "slug": "a", "name": "A", "kind": kind, "settings": settings}
+        agent = await db(partial(Agent.objects.create, **fields))
+        await db(start, cast.alice, agent)
+        (run,) = await taken(await db(a_worker))
+        assert (run.claimed is not None) == (not kinds.of(kind).fed)
+
+    async def test_a_run_that_cannot_be_read_keeps_no_other_from_its_worker(
+        self, cast: Cast, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        broken, other = [await db(start, cast.alice) for _ in range(2)]
+        real = claims.of_fresh_thread
+
+        def reads(row: dict[str, Any], *args: Any) -> Any:
+            if row["run"] == broken.pk:
+                raise ValueError("broken")
+            return real(row, *args)
+
+        monkeypatch.setattr(claims, "of_fresh_thread", reads)
+        found = {run.run: run.claimed for run in await taken(await db(a_worker))}
+        assert found[broken.pk] is None
+        assert found[other.pk] is not None
+
+
+class TestTheLoop:
+    async def test_runs_that_nobody_began_are_claimed_again(
+        self, cast: Cast, writer: JournalWriter
+    ) -> None:
+        """The worker never heard the answer; the run's log is empty still."""
+        run = await db(start, cast.alice)
+        worker = await db(a_worker)
+        ((*_, earlier),) = await taken(worker)
+        assert earlier is not None
+        assert await db(take.put_back, worker, [], []) == [run.pk]
+        ((*_, claimed),) = await taken(worker)
+        assert claimed is not None
+        assert claimed.claim.generation == earlier.claim.generation + 1, "the fence knows only it"
+        await execute(claimed, writer, lambda: Stop.CANCEL)
+        types = await db(types_of, run)
+        assert types.count("RUN_STARTED") == types.count("RUN_FINISHED") == 1
+
+    async def test_a_take_whose_answer_was_lost(
+        self, cast: Cast, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(loop, "LOOK", 0.1)
+        async with working(writer) as runs:
+            worker = runs.id
+
+            def started_and_taken() -> Run:
+                run = start(cast.alice)
+                give(run, worker)
+                return run
+
+            (run,) = await until_ended(await db(started_and_taken))
+        assert run.status == "succeeded"
+
+    async def test_no_run_waits_for_the_poll(
+        self, cast: Cast, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each run of a thread waits for the end of the one before."""
+        monkeypatch.setattr(loop, "POLL", NEVER)
+
+        def queue() -> list[Run]:
+            return [
+                start(cast.alice, threadId="one", runId=f"r{n}", onBusy="enqueue")
+                for n in range(20)
+            ]
+
+        async with working(writer, concurrency=4):
+            rows = await until_ended(*await db(queue))
+        assert {row.status for row in rows} == {"succeeded"}
+
+    async def test_no_cancel_waits_for_the_poll(
+        self,
+        cast: Cast,
+        register: Register,
+        writer: JournalWriter,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(loop, "CANCEL_POLL", NEVER)
+        agent, _ = await db(waiting_agent, register)
+        async with working(writer) as runs:
+            run = await db(start, cast.alice, agent)
+            async with asyncio.timeout(30):
+                while run.pk not in runs.here:
+                    await asyncio.sleep(0.01)
+                while "TEXT_MESSAGE_CONTENT" not in await db(types_of, run):
+                    await asyncio.sleep(0.01)
+            await db(lambda: lifecycle.cancel(fresh(run)))
+            (ended,) = await until_ended(run)
+        assert ended.status == "cancelled"
+
+    async def test_a_full_worker_takes_no_more_until_a_run_has_ended(
+        self, cast: Cast, register: Register, writer: JournalWriter
+    ) -> None:
+        agent, more = await db(waiting_agent, register)
+        async with working(writer, concurrency=1) as runs:
+            first = await db(start, cast.alice, agent)
+            second = await db(start, cast.alice)
+            async with asyncio.timeout(30):
+                while first.pk not in runs.here:
+                    await asyncio.sleep(0.01)
+            assert (runs.free, (await db(fresh, second)).worker) == (0, None)
+            more.set()
+            rows = await until_ended(first, second)
+        assert {row.status for row in rows} == {"succeeded"}
+
+    async def test_a_run_whose_executor_failed_is_given_up(
+        self, cast: Cast, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def fails(*args: Any, **options: Any) -> None:
+            raise RuntimeError("a fault of ours")
+
+        monkeypatch.setattr(loop, "execute", fails)
+        async with working(writer):
+            run = await db(start, cast.alice)
+            async with asyncio.timeout(30):
+                while (row := await db(fresh, run)).status == "queued" or row.worker is not None:
+                    await asyncio.sleep(0.02)
+        assert (row.due_at, row.ended_at) == (None, None), "the reaper ends it"
+
+    async def test_a_worker_that_leaves_has_no_row(
+        self, cast: Cast, register: Register, writer: JournalWriter
+    ) -> None:
+        """Its runs end first."""
+        agent, more = await db(waiting_agent, register)
+        async with working(writer) as runs:
+            run = await db(start, cast.alice, agent)
+            async with asyncio.timeout(30):
+                while run.pk not in runs.here:
+                    await asyncio.sleep(0.01)
+            assert await db(Worker.objects.filter(queues=["default"]).count) == 1
+            runs.stop()
+            later = await db(start, cast.alice)
+            more.set()
+        assert (await db(fresh, run)).status == "succeeded"
+        assert (await db(fresh, later)).worker is None
+        assert not await db(Worker.objects.exists)
+
+    async def test_a_backlog_rests_while_runs_of_several_teams_are_there(
+        self,
+        cast: Cast,
+        register: Register,
+        writer: JournalWriter,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """One run a take, and a pause after each."""
+        monkeypatch.setattr(loop, "REST", 0.2)
+        agent, more = await db(waiting_agent, register)
+        first = [await db(start, cast.alice, agent)]
+        first += [await db(start, cast.charlie, await db(patient_of, cast, agent))]
+        queued = [await db(start, cast.alice) for _ in range(4)]
+        async with working(writer):
+            began = time.monotonic()
+            await until_ended(*queued)
+            assert time.monotonic() - began >= 3 * 0.2
+            more.set()
+            await until_ended(*first)
+
+
+def patient_of(cast: Cast, agent: Agent) -> Agent:
+    """The same agent for the other team."""
+    fields = {"slug": agent.slug, "name": agent.name, "target": agent.target or agent.slug}
+    return Agent.objects.create(team=cast.other_team, **fields)
+
+
+async def test_a_chore_takes_no_place_of_a_run(
+    cast: Cast, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = await db(start, cast.alice)
-    monkeypatch.setattr("tests.runs.worker.test_taking.FREE", 0)
-    assert await worker.fetch() is None
-    assert await db(statuses, [run]) == [("queued", "todo")]
-    monkeypatch.setattr("tests.runs.worker.test_taking.FREE", 1)
-    assert await worker.fetch() is not None
+    """A purge may take ten minutes, and a small worker may have one place."""
+    begun, may_end = threading.Event(), threading.Event()
 
+    def chore(*_: object) -> int:
+        begun.set()
+        assert may_end.wait(60)
+        return 0
 
-async def test_a_fetch_takes_as_many_as_there_is_room_for(
-    cast: Cast, worker: Worker, writer: JournalWriter
-) -> None:
-    runs = [await db(start, cast.alice) for _ in range(FREE + 1)]
-    first = await worker.fetch()
-    assert first is not None
-    claimed = [("running", "doing")] * FREE
-    assert await db(statuses, runs) == [*claimed, ("queued", "todo")]
-    job: Job | None = first
-    for run in runs:
-        assert job is not None
-        assert job.task_kwargs == {"run_id": str(run.pk)}
-        claim = worker.taking.claims.pop(job.id or 0)
-        await execute(claim, writer, lambda: Stop.CANCEL)
-        await worker.taking.finish_job(job, Status.SUCCEEDED, True)
-        job = await worker.fetch()
-    assert job is None, "an end goes along with the next fetch"
-    assert await db(statuses, runs) == [("succeeded", "")] * len(runs)
-    assert worker.taking.ended == set()
-    assert first.id is not None
-    assert not worker.taking.is_news(first.id), "its end wakes other workers only"
-    assert worker.taking.is_news(first.id)
-
-
-async def test_a_backlog_rests_while_runs_of_several_teams_are_there(
-    cast: Cast, worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One job a fetch, and a pause behind each; as before once a team is alone again."""
-    monkeypatch.setattr(taking, "REST", 0.2)
-    ours, theirs, *more = [
-        await db(start, actor) for actor in (cast.alice, cast.charlie, *[cast.alice] * 4)
-    ]
-    began = time.monotonic()
-    first = await worker.fetch()
-    assert first is not None
-    assert first.id == ours.job_id
-    handed_out = [await worker.taking.fetch_job([jobs.QUEUE], worker.number) for _ in "23"]
-    assert [job and job.id for job in handed_out] == [theirs.job_id, more[0].job_id]
-    for _ in range(2):
-        assert await worker.fetch() is not None
-    assert time.monotonic() - began >= 2 * 0.2
-    assert await db(statuses, more[3:]) == [("queued", "todo")]
-    await worker.taking.finish_job(handed_out[0], Status.SUCCEEDED, True)
-    monkeypatch.setattr(taking, "REST", 60.0)
-    assert await worker.fetch() is not None
-
-
-async def test_jobs_that_nobody_began_are_claimed_again(
-    cast: Cast, worker: Worker, writer: JournalWriter
-) -> None:
-    """Its worker was told to stop, or never heard the answer; the run's log is empty still."""
-    run = await db(start, cast.alice)
-    assert await worker.fetch() is not None
-    (earlier,) = worker.taking.claims.values()
-    assert await db(statuses, [run]) == [("running", "doing")]
-    await worker.taking.retry_job_by_id_async(run.job_id, datetime.now(UTC))
-    assert await worker.fetch() is not None
-    (claimed,) = worker.taking.claims.values()
-    assert claimed.claim.generation == earlier.claim.generation + 1, "the fence knows only this one"
-    await execute(claimed, writer, lambda: Stop.CANCEL)
-    types = await db(types_of, run)
-    assert types.count("RUN_STARTED") == types.count("RUN_FINISHED") == 1
-
-
-async def test_what_is_not_handed_out_is_given_back(cast: Cast, worker: Worker) -> None:
-    runs = [await db(start, cast.alice) for _ in range(FREE)]
-    assert await worker.fetch() is not None
-    assert list(worker.taking.left()) == [run.job_id for run in runs[1:]]
-    assert list(worker.taking.claims) == [runs[0].job_id]
-
-
-async def test_other_runs_are_claimed_by_their_executors(
-    cast: Cast, worker: Worker, register: Register
-) -> None:
-    """In a thread with a history, fed from elsewhere, begun already, or locked at this moment."""
-    await db(lambda: lifecycle.cancel(start(cast.alice, threadId="t")))
-    with_history = await db(partial(start, cast.alice, threadId="t"))
-    fed = await db(start, cast.alice, await db(register, "fed", "", kind="external"))
-    locked = await db(start, cast.alice)
-    keys = ("host", "user", "dbname", "password", "port")
-    params = {key: it for key, it in connection.get_connection_params().items() if key in keys}
-    with psycopg.connect(**params) as other:
-        other.execute("select from events_journal where id = %s for update", [locked.pk])
-        assert await worker.fetch() is not None
-    runs = [with_history, fed, locked]
-    assert await db(statuses, runs) == [("queued", "doing")] * 3
-    begun = await db(start, cast.alice)
-    assert await db(lifecycle.claim, begun.pk, begins=True)
-    list(worker.taking.left())
-    assert await worker.fetch() is not None
-    assert worker.taking.claims == {}
-    assert (await db(Journal.objects.get, pk=begun.pk)).writer == 1
-
-
-@pytest.mark.parametrize("kind", kinds.KINDS)
-async def test_the_database_and_the_table_of_kinds_agree_on_who_is_fed(
-    cast: Cast, worker: Worker, kind: str
-) -> None:
-    settings = {"argv": ["cli"]} if kind == "process" else {}
-    fields = {"team": cast.team, "slug": "a", "name": "A", "kind": kind, "settings": settings}
-    agent = await db(partial(Agent.objects.create, **fields))
-    run = await db(start, cast.alice, agent)
-    assert await worker.fetch() is not None
-    assert (run.job_id in worker.taking.claims) == (not kinds.of(kind).fed)
-
-
-async def test_a_worker_that_stops_ends_its_jobs_by_itself(cast: Cast, worker: Worker) -> None:
-    await db(start, cast.alice)
-    job = await worker.fetch()
-    assert job is not None
-    await worker.taking.finish_job(job, Status.SUCCEEDED, True)
-    assert await db(ProcrastinateJob.objects.filter(pk=job.id).exists)
-    await worker.taking.flush()
-    assert not await db(ProcrastinateJob.objects.filter(pk=job.id).exists)
-
-
-async def test_a_run_that_cannot_be_read_keeps_no_other_from_its_worker(
-    cast: Cast, worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    broken, other = [await db(start, cast.alice) for _ in range(2)]
-    real = claims.of_fresh_thread
-
-    def reads(row: dict[str, Any], *args: Any) -> Any:
-        if row["run"] == broken.pk:
-            raise ValueError("broken")
-        return real(row, *args)
-
-    monkeypatch.setattr(claims, "of_fresh_thread", reads)
-    for run in (broken, other):
-        job = await worker.fetch()
-        assert job is not None
-        assert job.id == run.job_id
-    assert list(worker.taking.claims) == [other.job_id]
+    monkeypatch.setattr(storing, "run_once", chore)
+    monkeypatch.setattr(chores, "registry_of", lambda app: app.periodic_registry.__class__())
+    await db(tasks.store_words.defer, timestamp=0)
+    tidy = Chores(bool)
+    tidying = asyncio.create_task(tidy.run())
+    try:
+        async with working(writer, concurrency=1):
+            assert await asyncio.to_thread(begun.wait, 30)
+            await until_ended(await db(start, cast.alice))
+    finally:
+        may_end.set()
+        tidy.stop()
+        await asyncio.wait_for(tidying, 30)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.db import ProgrammingError, connection, transaction
-from procrastinate.contrib.django.models import ProcrastinateJob
 
 from agui_host.protocol.input import run_agent_input
 from agui_host.protocol.input.run_agent_input import RunRequest
@@ -24,8 +23,8 @@ from tests.together import frozen, together
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OWN = {
-    "id", "created_at", "journal_id", "thread_id", "job_id", "request_digest", "input", "run_id",
-    "newest",
+    "id", "created_at", "journal_id", "thread_id", "stamp", "due_at", "request_digest", "input",
+    "run_id", "newest",
 }  # fmt: skip
 """What no two runs share."""
 
@@ -61,11 +60,8 @@ def written(run: Run) -> list[dict[str, Any]]:
     run = Run.objects.select_related("journal", "thread").get(pk=run.pk)
     line = AuditEntry.objects.get(action="run.started", target=str(run.pk))
     line.target, line.at = "", None  # type: ignore[assignment]
-    job = ProcrastinateJob.objects.get(pk=run.job_id)
-    assert job.args.pop("run_id") == str(run.pk)
-    assert job.lock == str(run.thread_id)
-    job.lock, job.priority = "", 0
-    return columns(run, run.journal, run.thread, line, job)
+    assert run.due_at is not None
+    return columns(run, run.journal, run.thread, line)
 
 
 def test_it_writes_what_the_longer_way_writes(cast: Cast) -> None:
@@ -87,9 +83,9 @@ def test_what_it_returns_is_what_is_stored(cast: Cast) -> None:
     assert run is not None
     stored = Run.objects.select_related("thread", "journal", "agent").get(pk=run.pk)
     assert columns(run, run.journal, run.thread) == columns(stored, stored.journal, stored.thread)
-    assert (run.created_at, run.job_id) == (stored.created_at, stored.job_id)
+    assert (run.created_at, run.stamp) == (stored.created_at, stored.stamp)
     assert (run.agent.slug, run.agent.kind) == (stored.agent.slug, stored.agent.kind)
-    assert run.job_id is not None
+    assert run.stamp is not None
 
 
 @pytest.mark.parametrize(
@@ -137,7 +133,7 @@ def test_limits_refuse(cast: Cast) -> None:
     TeamLimits.objects.update(runs_per_minute=0, concurrent_runs=1, queued_runs=1)
     waiting = at_once(cast, request("u"))
     assert waiting is not None
-    assert waiting.job_id is None
+    assert waiting.stamp is None
     with nothing_written(), pytest.raises(LimitReached):
         at_once(cast, request("v"))
 
@@ -158,21 +154,21 @@ def test_a_scope_that_does_not_reach_the_team(cast: Cast, place: int) -> None:
         cursor.execute(message, [team])
 
 
-def test_a_run_that_finds_the_teams_lock_taken_gets_its_job_behind_it(cast: Cast) -> None:
+def test_a_run_that_finds_the_teams_lock_taken_gets_its_stamp_behind_it(cast: Cast) -> None:
     """Whoever has the lock looks no further: those who come meanwhile wait for it."""
     assert at_once(cast, request("first")) is not None
     with frozen(TeamUsage.objects.filter(team=cast.team)):
         run = at_once(cast, request("meanwhile"))
         assert run is not None
-        assert run.job_id is None
+        assert run.stamp is None
     assert admission.admit_next(cast.team.pk) == 1
     run.refresh_from_db()
-    assert run.job_id is not None
+    assert run.stamp is not None
 
 
-def test_many_at_once_all_get_a_job(cast: Cast) -> None:
+def test_many_at_once_all_get_a_stamp(cast: Cast) -> None:
     """Of the starts that meet, one admits; each of the others waits for it, outside of its own."""
     TeamLimits.objects.create(team=cast.team, concurrent_runs=20)
     runs = together(*[partial(at_once, cast, request(f"t{number}")) for number in range(12)])
     assert all(run is not None for run in runs)
-    assert Run.objects.exclude(status__in=ENDED).filter(job_id=None).count() == 0
+    assert Run.objects.exclude(status__in=ENDED).filter(stamp=None).count() == 0

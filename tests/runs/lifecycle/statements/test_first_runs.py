@@ -1,31 +1,27 @@
 """A run that is alone in its thread: a fetch and an executor see the same, and claim alike."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 from django.db import connection
-from procrastinate.contrib.django.models import ProcrastinateJob
 
 from events.models import Journal
-from runs.lifecycle import jobs, lifecycle
+from runs.lifecycle import lifecycle
 from runs.lifecycle.statements import claims
 from runs.models import Run, ThreadHistory
-from runs.worker import taking
-from runs.worker.taking import Fetch
+from runs.worker.taking import take
 from tests.cast import Cast, start
 from tests.runs.asking import end
+from tests.runs.jobs import a_worker, give
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def worker(cast: Cast) -> Iterator[int]:
-    with connection.cursor() as cursor:
-        cursor.execute("delete from procrastinate_jobs")  # of earlier tests
-        cursor.execute("insert into procrastinate_workers default values returning id")
-        yield cursor.fetchone()[0]
+def worker(cast: Cast) -> int:
+    return a_worker()
 
 
 def alone(cast: Cast) -> Run:
@@ -65,35 +61,34 @@ def test_a_fetch_claims_the_runs_that_an_executor_sees_alone(
     run = case(cast)
     is_first = claims._read(run.pk)[1]
     assert is_first == (case is alone)
-    fetched = taking._take(Fetch([], [jobs.QUEUE], worker, 9))
-    claimed = [each.claimed.run.pk for each in fetched if each.claimed is not None]
+    taken = take.take(worker, ["default"], 9)
+    claimed = [each.claimed.run.pk for each in taken if each.claimed is not None]
     assert claimed == ([run.pk] if is_first else [])
 
 
 def by_an_executor(run: Run, worker: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("select id from procrastinate_fetch_job_v2(null, %s)", [worker])
+    give(run, worker)
     assert lifecycle.claim(run.pk, NOW)
 
 
 def by_a_fetch(run: Run, worker: int) -> None:
-    (fetched,) = taking._take(Fetch([], [jobs.QUEUE], worker, 1))
-    assert fetched.claimed is not None
+    (taken,) = take.take(worker, ["default"], 1)
+    assert taken.claimed is not None
 
 
-@pytest.mark.parametrize("take", [by_an_executor, by_a_fetch])
+@pytest.mark.parametrize("by", [by_an_executor, by_a_fetch])
 def test_each_claim_leaves_the_same_rows(
-    cast: Cast, worker: int, take: Callable[[Run, int], None]
+    cast: Cast, worker: int, by: Callable[[Run, int], None]
 ) -> None:
     run = start(cast.alice)
     before = Journal.objects.get(pk=run.pk)
-    take(run, worker)
+    by(run, worker)
     run.refresh_from_db()
     stored = Journal.objects.get(pk=run.pk)
     assert (run.status, run.started_at is None) == ("running", False)
     assert (stored.writer, stored.head) == (before.writer + 1, before.head)
-    job = ProcrastinateJob.objects.get(pk=run.job_id)
-    assert (job.status, job.worker_id) == ("doing", worker)
+    assert (run.worker, run.due_at) == (worker, None)
+    assert run.stamp is not None
     with connection.cursor() as cursor:
         cursor.execute("select last_value from runs_virtual_time")
-        assert cursor.fetchone()[0] >= -job.priority
+        assert cursor.fetchone()[0] >= run.stamp

@@ -5,17 +5,17 @@ from uuid import UUID
 import pytest
 from django.db import connection
 from django.utils import timezone
-from procrastinate.contrib.django.models import ProcrastinateJob
 
 from agui_host.teams.models import TeamLimits
 from events.journal import Batch
 from events.writer.commits import store_in_one_message
-from runs.lifecycle import admission, jobs
+from runs.lifecycle import admission
 from runs.lifecycle.statements import ends
 from runs.models import Run, Status
-from runs.worker import taking
+from runs.worker.taking import take
 from tests.cast import Cast, start
 from tests.events.records import whole_log
+from tests.runs.jobs import a_worker
 from tests.runs.lifecycle.statements.test_at_once import at_once, request
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ TURNS = 12
 AT_ONCE = 3
 TABLES = (
     "runs_run", "runs_thread", "runs_endedrun", "runs_teamusage", "runs_webhook", "events_journal",
-    "procrastinate_jobs",
+    "runs_worker",
 )  # fmt: skip
 COUNTS = """
 select relname, seq_tup_read from pg_stat_xact_user_tables
@@ -36,25 +36,21 @@ READ = """
 select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_xact_user_tables
  where relname = 'runs_run'
 """
-WORKER = "insert into procrastinate_workers default values returning id"
 
 
-def fetched(worker: int, ended: list[int]) -> list[tuple[int, UUID]]:
-    """End these jobs; the job and the run of each that was taken and claimed."""
-    call = taking.Fetch(ended, [jobs.QUEUE], worker, AT_ONCE)
+def taken(worker: int) -> list[UUID]:
+    """The runs that were taken and claimed."""
     with connection.cursor() as cursor:
-        values = {**call._asdict(), "task": jobs.TASK, "at": timezone.now()}
-        cursor.execute(taking.FETCH, values)
-        names = [column.name for column in cursor.description]
-        id_at, run_at = names.index("id"), names.index("run")
-        return [(row[id_at], row[run_at]) for row in cursor.fetchall()]
+        values = {"worker": worker, "queues": ["default"], "at": timezone.now(), "most": AT_ONCE}
+        cursor.execute(take.TAKE, values)
+        run_at = [column.name for column in cursor.description].index("run")
+        return [row[run_at] for row in cursor.fetchall()]
 
 
 def whole_runs(cast: Cast, worker: int, turn: int) -> None:
     """Some runs, from start to end, as web process, worker and writer ask for them."""
     started = [at_once(cast, request(f"{turn}-{number}")) for number in range(AT_ONCE)]
-    taken = fetched(worker, [])
-    runs = [run_id for _, run_id in taken]
+    runs = taken(worker)
     assert runs == [run.pk for run in started if run]
     store_in_one_message(
         [
@@ -63,23 +59,20 @@ def whole_runs(cast: Cast, worker: int, turn: int) -> None:
         ]
     )
     assert admission.teams_with_next(runs)() == []
-    assert fetched(worker, [job_id for job_id, _ in taken]) == []
+    assert taken(worker) == []
 
 
 def by_statements(cast: Cast) -> None:
     """A run whose rows the functions do not write: the plans of its triggers are made elsewhere."""
     now, run = timezone.now(), Run.objects.filter(pk=start(cast.alice).pk)
-    run.update(status=Status.RUNNING, started_at=now)
+    run.update(status=Status.RUNNING, started_at=now, due_at=None)
     run.update(status=Status.CANCELLED, ended_at=now)
-    ProcrastinateJob.objects.filter(task_name=jobs.TASK).delete()
 
 
 def test_no_message_of_a_run_reads_a_whole_table(cast: Cast) -> None:
     """Plans for a table of one page would read all of it, and do so until the next ANALYZE."""
     with connection.cursor() as cursor:
-        cursor.execute("delete from procrastinate_jobs")  # of earlier tests
-        cursor.execute(WORKER)
-        (worker,) = cursor.fetchone()
+        worker = a_worker()
         whole_runs(cast, worker, 0)
         cursor.execute(f"analyze {', '.join(TABLES)}; discard plans")
         for _ in range(TURNS):

@@ -30,17 +30,17 @@ def longer(cast: Cast) -> Run:
 
 
 @pytest.mark.parametrize("begin", [at_once, longer])
-@pytest.mark.parametrize("has_job", [True, False])
+@pytest.mark.parametrize("has_stamp", [True, False])
 @pytest.mark.parametrize("status", list(Status))
 def test_a_start_has_room_beside_a_run(
-    cast: Cast, begin: Any, status: Status, has_job: bool
+    cast: Cast, begin: Any, status: Status, has_stamp: bool
 ) -> None:
     TeamLimits.objects.create(team=cast.team, concurrent_runs=1)
     run = start(cast.alice)
     fields: dict[str, Any] = {"ended_at": clock.now()} if status in ENDED else {}
     fields |= {"error_code": "error"} if status == Status.FAILED else {}
-    fields |= {} if has_job else {"job_id": None}
+    fields |= {} if has_stamp else {"stamp": None}
     Run.objects.filter(pk=run.pk).update(status=status, **fields)
     used = {use.name: use.used for use in limits.of(Team.objects.get(pk=cast.team.pk))}
     has_room = (used["concurrent_runs"], used["queued_runs"]) == (0, 0)
-    assert (begin(cast).job_id is not None) == has_room
+    assert (begin(cast).stamp is not None) == has_room

@@ -1,0 +1,24 @@
+"""Worker: a process that executes runs, and how long ago it was alive."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+
+class Worker(models.Model):
+    """One worker; its row is there from its start to its end.
+
+    ``queues`` are those of the agents whose runs it takes, ``free`` is how many more runs have room
+    at its last heartbeat. A ``draining`` one takes no more. ``chores`` is its registration in
+    Procrastinate, which runs the chores.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    heartbeat = models.DateTimeField(db_default=Now())
+    queues = ArrayField(models.TextField())
+    free = models.IntegerField()
+    draining = models.BooleanField(default=False, db_default=False)
+    chores = models.BigIntegerField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.id}: {', '.join(self.queues)}"

@@ -1,0 +1,96 @@
+"""Statements of a worker about its runs: take the next ones, find lost ones, look for cancels."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import structlog
+from django.db import InterfaceError, OperationalError, connection
+
+from agui_host.backends.postgres import clock
+from runs.lifecycle.statements import claims
+from runs.lifecycle.statements.claims import Claimed
+from runs.models import IS_ACTIVE
+
+log = structlog.get_logger(__name__)
+
+# The function is in runs/sql/taking.sql.
+TAKE = "select * from agui_take_runs(%(worker)s, %(queues)s::text[], %(at)s, %(most)s)"
+# Children are looked after by their parents, fed runs by their producers.
+NOT_HERE = f"""
+ where run.worker = %(worker)s and run.{IS_ACTIVE} and run.parent_id is null
+   and not exists (select from runs_ingest ingest where ingest.run_id = run.journal_id)
+   and run.journal_id <> all(%(here)s)
+"""
+PUT_BACK = f"update runs_run run set worker = null, due_at = now() {NOT_HERE} returning journal_id"  # noqa: S608
+# Without a worker and not due: the reaper ends such a run or hands it on.
+GIVE_UP = f"""
+update runs_run set worker = null
+ where journal_id = any(%(over)s) and worker = %(worker)s and {IS_ACTIVE}
+"""  # noqa: S608
+CANCELLED = f"""
+select journal_id from runs_run run
+ where run.worker = %(worker)s and run.{IS_ACTIVE} and run.cancel_requested_at is not null
+   and run.parent_id is null
+"""  # noqa: S608
+
+
+class Taken(NamedTuple):
+    """A run of this worker; ``claimed`` is set if the take has claimed it."""
+
+    run: UUID
+    team: UUID
+    traceparent: str | None
+    claimed: Claimed | None
+
+
+def take(worker: int, queues: Sequence[str], most: int) -> list[Taken]:
+    """Take runs of these queues, with what the executors of the claimed ones need.
+
+    If the database goes away in between, the runs are this worker's, but not in its memory: then
+    ``put_back`` finds them, and those whose logs are empty may be claimed again.
+    """
+    at = clock.now()
+    with connection.cursor() as cursor:
+        cursor.execute(TAKE, {"worker": worker, "queues": list(queues), "at": at, "most": most})
+        names = [column.name for column in cursor.description]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return [
+        Taken(row["run"], row["team"], row["traceparent"], _claimed(row | {"worker": worker}, at))
+        for row in rows
+    ]
+
+
+def _claimed(row: dict[str, Any], at: datetime) -> Claimed | None:
+    """One run's trouble is none of the others': the reaper ends a run that nobody executes."""
+    if row["generation"] is None:
+        return None
+    try:
+        return claims.of_fresh_thread(row, at)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        log.exception("run.unreadable", run=str(row["run"]))
+        return None
+
+
+def put_back(worker: int, here: Collection[UUID], over: Collection[UUID]) -> list[UUID]:
+    """Make runs due that are this worker's but not ``here``: the answer to a take was lost.
+
+    ``over`` were executed here; one that has not ended is given up. Call it while nothing is being
+    taken.
+    """
+    values: dict[str, Any] = {"worker": worker, "here": [*here, *over], "over": list(over)}
+    with connection.cursor() as cursor:
+        if over:
+            cursor.execute(GIVE_UP, values)
+        cursor.execute(PUT_BACK, values)
+        return [run for (run,) in cursor.fetchall()]
+
+
+def cancelled(worker: int) -> set[UUID]:
+    """The worker's runs whose cancel was requested."""
+    with connection.cursor() as cursor:
+        cursor.execute(CANCELLED, {"worker": worker})
+        return {run for (run,) in cursor.fetchall()}
