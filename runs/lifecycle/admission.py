@@ -254,10 +254,10 @@ def sweep() -> int:
 
     Due runs get jobs if only workers of the previous release are there to execute them.
     """
-    waiting = Run.objects.of_any_team().filter(WAITING | Q(due_at__isnull=False))
-    teams = waiting.order_by("team_id").values_list("team_id", flat=True).distinct()
+    runs = Run.objects.of_any_team().order_by("team_id").values_list("team_id", flat=True)
+    waiting, due = (runs.filter(each).distinct() for each in (WAITING, Q(due_at__isnull=False)))
     behind = EndedRun.objects.values_list("team_id", flat=True).distinct()
-    return sum(_admit_safely(team, count=True) for team in {*teams, *behind})
+    return sum(_admit_safely(team, count=True) for team in {*waiting, *due, *behind})
 
 
 def recount() -> None:

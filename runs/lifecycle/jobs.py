@@ -26,7 +26,8 @@ with waiting as (
     select job.id, run.journal_id, coalesce(job.scheduled_at, now()) as due,
            job.args ->> 'traceparent' as trace, -job.priority::bigint as stamp, agent.queue
       from procrastinate_jobs job
-      join runs_run run on run.job_id = job.id join runtimes_agent agent on agent.id = run.agent_id
+      join runs_run run on run.journal_id = (job.args ->> 'run_id')::uuid and run.job_id = job.id
+      join runtimes_agent agent on agent.id = run.agent_id
      where job.task_name = %(task)s and job.status = 'todo' and not agui_needs_a_job(agent.queue)
        for update of run, job skip locked),
 gone as (delete from procrastinate_jobs job using waiting where job.id = waiting.id)

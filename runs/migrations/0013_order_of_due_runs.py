@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
             model_name="run",
             index=models.Index(
                 condition=models.Q(("stamp__isnull", False), ("status__in", ("queued", "running"))),
-                fields=["team"],
+                fields=["team", "stamp"],
                 name="run_stamped",
             ),
         ),

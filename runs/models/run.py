@@ -235,7 +235,7 @@ class Run(TeamOwned):
                 name="run_worker_gone",
             ),
             # for admission: how many runs of a team are going, and which waiting one is next
-            models.Index(fields=["team"], condition=ADMITTED, name="run_stamped"),
+            models.Index(fields=["team", "stamp"], condition=ADMITTED, name="run_stamped"),
             models.Index(
                 fields=["team", "created_at", "journal"],
                 condition=WAITING,

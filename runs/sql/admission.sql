@@ -31,8 +31,8 @@ end $$;
 create function agui_next_runs(of_team uuid, usual integer, batch integer)
     returns table (run uuid, thread uuid) language sql stable as $$
     -- In a thread only the first run that has not ended may go: its number is its time. The order
-    -- is that of the index run_unstamped: by the primary key alone, a planner would walk over all
-    -- ended runs, since it cannot know that the waiting ones are the newest.
+    -- is that of the index run_unstamped, and that of the count run_stamped's: by another index a
+    -- planner would walk over all ended runs, since it cannot know that the waiting ones are few.
     select run.journal_id, run.thread_id from runs_run run
      where run.team_id = of_team and run.status = 'queued' and run.stamp is null
        and not exists (
@@ -43,9 +43,11 @@ create function agui_next_runs(of_team uuid, usual integer, batch integer)
      limit greatest(0, coalesce(nullif(coalesce((
            select concurrent_runs from teams_teamlimits own where own.team_id = of_team),
            usual), 0), batch) - (
-           select count(*) from runs_run going -- children have no stamp
-            where going.team_id = of_team and going.status in ('queued', 'running')
-              and going.stamp is not null))
+           select count(*) from (
+               select from runs_run going -- children have no stamp
+                where going.team_id = of_team and going.status in ('queued', 'running')
+                  and going.stamp is not null
+                order by going.stamp) going))
 $$;
 
 -- Whether a run of the team waits for admission or, if a sweep asks, an ended one for being added up
@@ -226,7 +228,7 @@ begin
     if its_stamp is null and most_queued > 0 and (
         select count(*) from (
             select from runs_run where team_id = of_team and status = 'queued' and stamp is null
-             limit most + 1) run) > most
+             order by created_at, journal_id limit most + 1) run) > most
     then
         raise exception 'too many runs of team % wait', of_team using errcode = 'AG001';
     end if;
@@ -244,15 +246,18 @@ declare
 begin
     select greatest(usage.stamp, (select last_value from runs_virtual_time)) into its_stamp
       from runs_teamusage usage where usage.team_id = of_team for no key update skip locked;
-    if not found or exists (
-        select from runs_run where team_id = of_team and status = 'queued' and stamp is null)
+    if not found or (
+        select true from runs_run where team_id = of_team and status = 'queued' and stamp is null
+         order by created_at, journal_id limit 1)
     then
         return null;
     end if;
     most := coalesce((select concurrent_runs from teams_teamlimits where team_id = of_team), usual);
     if most > 0 and most <= (
-        select count(*) from runs_run -- children have no stamp
-         where team_id = of_team and status in ('queued', 'running') and stamp is not null)
+        select count(*) from (
+            select from runs_run -- children have no stamp
+             where team_id = of_team and status in ('queued', 'running') and stamp is not null
+             order by stamp) going)
     then
         return null;
     end if;

@@ -15,7 +15,8 @@ declare
 begin
     with ended as (
         update runs_run
-           set status = new_status, ended_at = moment, due_at = null, result = its_result, usage = its_usage,
+           set status = new_status, ended_at = moment, due_at = null, result = its_result,
+               usage = its_usage,
                error_code = code, error_message = message, tool_calls = tools,
                subagents = lanes, tokens_in = read_tokens, tokens_out = written_tokens,
                tokens_cached = cached_tokens, cost = dollars, by_model = parts,
