@@ -93,9 +93,10 @@ $$;
 -- Whether only workers of the previous release serve a queue; they need a job of Procrastinate.
 create function agui_needs_a_job(of_queue text) returns boolean
     language sql stable as $$
-    select agui_has_old_workers() and not exists (
+    select not exists (
         select from runs_worker w
          where of_queue = any (w.queues) and w.heartbeat > now() - interval '30 seconds')
+       and agui_has_old_workers()
 $$;
 
 -- The team's due runs that only workers of the previous release could execute: after a rollback.

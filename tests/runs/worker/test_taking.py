@@ -272,12 +272,16 @@ class TestTheLoop:
         agent, more = await db(waiting_agent, register)
         first = [await db(start, cast.alice, agent)]
         first += [await db(start, cast.charlie, await db(patient_of, cast, agent))]
-        queued = [await db(start, cast.alice) for _ in range(4)]
-        async with working(writer):
-            began = time.monotonic()
-            await until_ended(*queued)
-            assert time.monotonic() - began >= 3 * 0.2
-            more.set()
+        async with working(writer) as runs:
+            try:
+                async with asyncio.timeout(30):
+                    while runs.here != {run.pk for run in first}:
+                        await asyncio.sleep(0.01)
+                began = time.monotonic()
+                await until_ended(*[await db(start, cast.alice) for _ in range(4)])
+                assert time.monotonic() - began >= 3 * 0.2
+            finally:
+                more.set()
             await until_ended(*first)
 
 

@@ -25,7 +25,6 @@ TURNS = 12
 AT_ONCE = 3
 TABLES = (
     "runs_run", "runs_thread", "runs_endedrun", "runs_teamusage", "runs_webhook", "events_journal",
-    "runs_worker",
 )  # fmt: skip
 COUNTS = """
 select relname, seq_tup_read from pg_stat_xact_user_tables
