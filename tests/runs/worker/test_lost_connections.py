@@ -202,6 +202,7 @@ async def test_a_lost_periodic_job_does_not_stop_the_others(
     def lost_and_queued_again(worker_id: int | None) -> None:
         chore = ["runs.tasks.sweep_erased", jobs.QUEUE, "sweep", "sweep"]
         with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("delete from procrastinate_jobs")  # of earlier tests
             for status, owner in (("doing", worker_id), ("todo", None)):
                 cursor.execute(
                     "insert into procrastinate_jobs"
