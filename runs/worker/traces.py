@@ -40,7 +40,7 @@ _running: "dict[UUID, Span]" = {}
 def of(run: Run, traceparent: str | None) -> "RunTrace | None":
     """The trace of a claimed run; None while traces are off, or for an unsampled run.
 
-    ``traceparent`` came with its job, and names the request that started it.
+    ``traceparent`` came with the run, and names the request that started it.
     """
     if (tracer := tracing.tracer()) is None:
         return None

@@ -97,5 +97,5 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    # Leave out two harmless messages: a reaped job finished late, and a clean abort.
+    # A chore that the reaper has ended already is harmless.
     return "Job was not found or not in" not in record.getMessage()
