@@ -4,6 +4,7 @@ A run is its own job (``Run.due_at``); only a worker of the previous release nee
 ``agui_make_due`` makes for it. All of this is changed in the caller's transaction.
 """
 
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -77,9 +78,9 @@ def adopt() -> int:
         return int(cursor.rowcount)
 
 
-def pass_on(run_id: UUID, job: int, traceparent: str | None) -> None:
+def pass_on(run_id: UUID, job: int | None, traceparent: str | None) -> None:
     """Make the run of a job due that this release has fetched; the job ends with its task."""
-    values = {"run": run_id, "job": job, "trace": traceparent, "channel": CHANNEL}
+    values: dict[str, Any] = {"run": run_id, "job": job, "trace": traceparent, "channel": CHANNEL}
     with connection.cursor() as cursor:
         cursor.execute(PASS_ON, values)
 
