@@ -110,9 +110,9 @@ class TestOneTake:
         params = {key: it for key, it in connection.get_connection_params().items() if key in keys}
         with psycopg.connect(**params) as other:
             other.execute("select from events_journal where id = %s for update", [locked.pk])
-            found = await taken(worker)
+            takes = await taken(worker)
         runs = [with_history, fed, locked]
-        assert [(run.run, run.claimed) for run in found] == [(run.pk, None) for run in runs]
+        assert [(run.run, run.claimed) for run in takes] == [(run.pk, None) for run in runs]
         rows = [await db(fresh, run) for run in runs]
         assert [(row.status, row.worker) for row in rows] == [("queued", worker)] * 3
         assert await taken(await db(a_worker)) == []
@@ -140,9 +140,9 @@ class TestOneTake:
             return real(row, *args)
 
         monkeypatch.setattr(claims, "of_fresh_thread", reads)
-        found = {run.run: run.claimed for run in await taken(await db(a_worker))}
-        assert found[broken.pk] is None
-        assert found[other.pk] is not None
+        claimed = {run.run: run.claimed for run in await taken(await db(a_worker))}
+        assert claimed[broken.pk] is None
+        assert claimed[other.pk] is not None
 
 
 class TestTheLoop:
