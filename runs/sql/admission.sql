@@ -90,9 +90,10 @@ create function agui_has_old_workers() returns boolean
            and not exists (select from runs_worker w where w.chores = old.id))
 $$;
 
--- Whether only workers of the previous release serve a queue; they need a job of Procrastinate.
+-- Whether only workers of the previous release serve a queue; they need a job of Procrastinate. With
+-- the owner's rights, since workers belong to no team.
 create function agui_needs_a_job(of_queue text) returns boolean
-    language sql stable as $$
+    language sql stable security definer as $$
     select not exists (
         select from runs_worker w
          where of_queue = any (w.queues) and w.heartbeat > now() - interval '30 seconds')

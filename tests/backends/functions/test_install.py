@@ -128,6 +128,14 @@ def test_a_new_function_is_closed_to_public_and_open_to_the_application(planted:
     assert [ask(rights, role) for role in ("public", application)] == [[(False,)], [(True,)]]
 
 
+def test_a_new_function_is_open_with_the_functions_that_call_it(planted: Planted) -> None:
+    """Before the rest of the rights: processes of the previous release serve meanwhile."""
+    install.install()
+    rights = "select has_function_privilege(%s, 'agui_planted()', 'execute')"
+    application = f"{connection.settings_dict['NAME']}_app"
+    assert [ask(rights, role) for role in ("public", application)] == [[(False,)], [(True,)]]
+
+
 def test_what_no_file_has_is_dropped_but_for_strangers_and_former_ones(planted: Planted) -> None:
     trigger = "create trigger runs_planted after update on runs_run for each row\n"
     trigger += "    execute function runs_file_referred();\n"

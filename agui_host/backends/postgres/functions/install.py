@@ -79,6 +79,8 @@ def install() -> Changes:
         schema = _schema(cursor)
         installed = _install_functions(cursor, files.functions, schema)
         privileges.close()
+        if installed:
+            privileges.keep_open()
         triggers = _stored(cursor, TRIGGERS)
     for trigger in files.triggers:
         if any(each.is_made_by(trigger.text) for each in _like(trigger, triggers)):

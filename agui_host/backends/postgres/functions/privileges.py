@@ -6,6 +6,8 @@ PostgreSQL lets PUBLIC, which means every role that can connect, execute each ne
 from django.core.management.base import CommandError
 from django.db import connection
 
+from agui_host.backends.postgres.roles import APPLICATION, WRITER, name
+
 FUNCTIONS = """
 select p.oid::regprocedure::text, p.prosecdef, p.proname ~ '^procrastinate_',
        exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner)))
@@ -53,6 +55,20 @@ def close() -> None:
         for function, _, _, is_public in cursor.fetchall():
             if is_public:
                 cursor.execute(f"revoke execute on function {function} from public")
+
+
+def keep_open() -> None:
+    """Let the roles, if an earlier migration made them, execute new functions at once.
+
+    Processes of the previous release go on calling the functions that call the new ones.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("select current_database()")
+        (database,) = cursor.fetchone()
+        roles = name(database, APPLICATION), name(database, WRITER)
+        cursor.execute("select count(*) from pg_roles where rolname = any(%s)", [list(roles)])
+        if cursor.fetchone()[0] == len(roles):
+            grant(*roles)
 
 
 def grant(application: str, writer: str) -> None:

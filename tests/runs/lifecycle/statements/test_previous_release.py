@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from agui_host.backends.postgres import scope
 from agui_host.backends.postgres.bridge import db
 from agui_host.runtimes.models import Agent
 from runs.lifecycle import admission, jobs
@@ -70,6 +71,15 @@ def test_a_worker_of_this_release_takes_the_runs_of_its_queue_only(cast: Cast) -
     reaper.run_once()
     assert taken_by(worker, "gpu") == [other]
     assert has_job(usual)
+
+
+def test_a_start_in_its_team_sees_the_workers_of_this_release(cast: Cast) -> None:
+    """Rows of workers belong to no team."""
+    a_worker()
+    old_worker()
+    with scope.limited(cast.team.pk):
+        run = start(cast.alice)
+    assert (fresh(run).job_id, fresh(run).due_at is None) == (None, False)
 
 
 async def test_a_job_that_this_release_fetches_makes_its_run_due(cast: Cast) -> None:
