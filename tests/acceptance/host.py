@@ -54,6 +54,7 @@ class Host:
 
     def __init__(self, data: Path, *, web_module: str | None = None, **settings: str) -> None:
         self.data, self.settings = data, settings
+        self.root = ROOT
         self.key = KEY
         self.login = "demo"
         self.password = PASSWORD
@@ -103,7 +104,7 @@ class Host:
         with self._log(job).open("ab") as log:
             # The name is there so that PostgreSQL can say who asks.
             env = {**self.env, "PGAPPNAME": job.name, **settings}
-            job.process = child.spawn(job.command, death=job.death, env=env, cwd=ROOT, log=log)
+            job.process = child.spawn(job.command, death=job.death, env=env, cwd=self.root, log=log)
 
     def log_of(self, job: supervisor.Job) -> str:
         return self._log(job).read_text(errors="replace")
@@ -120,7 +121,7 @@ class Host:
     def manage(self, *args: str) -> str:
         done = subprocess.run(
             [sys.executable, "manage.py", *args],
-            cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=120,
+            cwd=self.root, env=self.env, capture_output=True, text=True, timeout=120,
         )  # fmt: skip
         if done.returncode:
             print(done.stderr[-3000:])
