@@ -3,7 +3,6 @@
 import asyncio
 import functools
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,8 +37,6 @@ POLL, CANCEL_POLL = 0.5, 1.0
 PAUSE = 0.5
 UNSURE = 30.0  # seconds in which a statement whose answer was lost can still take effect
 LOOK = 10.0  # seconds between two searches for runs that are ours, but not executed here
-REMEMBERED = 1_000
-"""Runs that were executed here of late; one that has not ended by then is not taken again."""
 
 
 @dataclass(slots=True)
@@ -73,7 +70,8 @@ class Runs:
         self._registered, self._leaving = registered, leaving
         self._most = concurrency or settings.AGUI_WORKER_CONCURRENCY
         self._running: dict[asyncio.Task[None], Executed] = {}
-        self._executed: deque[UUID] = deque(maxlen=REMEMBERED)
+        self._executed: set[UUID] = set()
+        """Runs that were executed here since the last search; one that has not ended is lost."""
         self._woken, self._cancelling = asyncio.Event(), asyncio.Event()
         self._stopping = asyncio.Event()
         self._taken_at = float("-inf")
@@ -137,10 +135,7 @@ class Runs:
         self._woken.clear()
         are_more = False
         try:
-            now = time.monotonic()
-            if now < self._unsure_until or now >= self._look_at:
-                self._look_at = now + LOOK
-                await self._put_back()
+            await self._look()
             if self.free > 0:
                 are_more = await self._take()
         except (DatabaseError, InterfaceError) as error:
@@ -166,8 +161,6 @@ class Runs:
 
     def _begin(self, taken: Taken) -> None:
         executed = Executed(taken.run, taken.team)
-        if self._stopping.is_set():
-            executed.why = Stop.SHUTDOWN  # It was told to stop meanwhile.
         task = asyncio.create_task(self._execute(taken, executed), name=f"run {taken.run}")
         self._running[task] = executed
         task.add_done_callback(self._over)
@@ -192,18 +185,26 @@ class Runs:
         if self.free == 0:
             self._woken.set()
         executed = self._running.pop(task)
-        self._executed.append(executed.run)
+        self._executed.add(executed.run)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("worker.run_failed", run=str(executed.run), exc_info=error)
             self._look_at = 0.0
             self._woken.set()
 
+    async def _look(self) -> None:
+        """Search for lost runs if it is time to, or if the answer to a take was lost."""
+        now = time.monotonic()
+        if now < self._unsure_until or now >= self._look_at:
+            self._look_at = now + LOOK
+            await self._put_back()
+
     async def _put_back(self) -> None:
         """Call it while nothing is being taken."""
         assert self.id is not None  # noqa: S101  for mypy
-        here = self.here
-        for run in await db(take.put_back, self.id, here, set(self._executed) - here):
+        here, over = self.here, set(self._executed)
+        for run in await db(take.put_back, self.id, here, over - here):
             log.warning("worker.put_run_back", run=str(run))
+        self._executed -= over  # What had not ended is this worker's no longer.
 
     async def _watch_cancels(self) -> None:
         while True:
@@ -246,11 +247,11 @@ class Runs:
 
         With a database that is away they drain like the others.
         """
-        if not (new := self.here - looked_at):
-            return
+        new = self.here - looked_at
         try:
             async with asyncio.timeout(LOOK):
-                continued = await db(handing.continued, new)
+                await self._look()
+                continued = await db(handing.continued, new) if new else set()
         except (DatabaseError, InterfaceError, TimeoutError) as error:
             log.warning("worker.handing_over_later", error=repr(error))
             return
@@ -261,9 +262,9 @@ class Runs:
         """Leave: what this worker has not executed is due again at once."""
         assert self.id is not None  # noqa: S101  for mypy
         try:
-            await self._put_back()
             worker, self.id = self.id, None  # No heartbeat misses the row.
-            await db(registration.remove, worker)
+            for run in await db(take.leave, worker, self._executed):
+                log.warning("worker.put_run_back", run=str(run))
         except (DatabaseError, InterfaceError) as error:
             log.warning("worker.leaving_registered", error=repr(error))
 

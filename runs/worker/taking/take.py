@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import structlog
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from agui_host.backends.postgres import clock
 from runs.lifecycle.statements import claims
 from runs.lifecycle.statements.claims import Claimed
 from runs.models import IS_ACTIVE
+from runs.worker.taking import registration
 
 log = structlog.get_logger(__name__)
 
@@ -87,6 +88,16 @@ def put_back(worker: int, here: Collection[UUID], over: Collection[UUID]) -> lis
             cursor.execute(GIVE_UP, values)
         cursor.execute(PUT_BACK, values)
         return [run for (run,) in cursor.fetchall()]
+
+
+def leave(worker: int, over: Collection[UUID]) -> list[UUID]:
+    """End the registration of a worker that executes nothing, and put back what it has taken.
+
+    A take that is still under way ends before: the registration's row waits for it.
+    """
+    with transaction.atomic():
+        registration.remove(worker)
+        return put_back(worker, [], over)
 
 
 def cancelled(worker: int) -> set[UUID]:

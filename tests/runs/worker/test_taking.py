@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from agui_host.backends.postgres.bridge import db
 from agui_host.runtimes.kinds import kinds
@@ -259,6 +259,34 @@ class TestTheLoop:
         assert (await db(fresh, run)).status == "succeeded"
         assert (await db(fresh, later)).worker is None
         assert not await db(Worker.objects.exists)
+
+    async def test_a_worker_leaves_after_a_take_that_is_under_way(self, cast: Cast) -> None:
+        """Its answer was lost, or came too late."""
+        worker, run = await db(a_worker), await db(start, cast.alice)
+        holding, may_commit = threading.Event(), threading.Event()
+
+        def take_slowly() -> None:
+            with transaction.atomic():
+                assert [it.run for it in take.take(worker, ["default"], 1)] == [run.pk]
+                holding.set()
+                assert may_commit.wait(30)
+
+        def a_lock_is_awaited() -> bool:
+            with connection.cursor() as cursor:
+                cursor.execute("select exists (select from pg_locks where not granted)")
+                return bool(cursor.fetchone()[0])
+
+        slow = asyncio.create_task(db(take_slowly))
+        assert await asyncio.to_thread(holding.wait, 30)
+        leaving = asyncio.create_task(db(take.leave, worker, []))
+        async with asyncio.timeout(30):
+            while not await db(a_lock_is_awaited):
+                await asyncio.sleep(0.01)
+        may_commit.set()
+        assert await leaving == [run.pk]
+        await slow
+        assert not await db(Worker.objects.exists)
+        assert [it.run for it in await taken(await db(a_worker))] == [run.pk]
 
     async def test_a_backlog_rests_while_runs_of_several_teams_are_there(
         self,
