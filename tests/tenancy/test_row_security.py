@@ -29,7 +29,9 @@ FOR_ALL_TEAMS = {"events_doomed", "events_sealedobject"}
 """Tables of work that belongs to no team: its rows are seen by nobody in particular."""
 BEFORE_ITS_OWNER = {"events_journal"}
 """A row is nobody's until a run names it: then it is that run's team's."""
-OF_THE_HOST = {"runtimes_filedirectory", "events_epoch", "runs_pushkey", "teams_operatorkey"}
+OF_THE_HOST = {
+    "runtimes_filedirectory", "events_epoch", "runs_pushkey", "runs_worker", "teams_operatorkey",
+}  # fmt: skip
 """The host's own rows, which belong to no run or thread of any team."""
 READ_BY_ALL = {"teams_team"}
 """Something may be shared with a team that one knows the id of."""
