@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import orjson
 
+from agui_host.protocol import patient_json
 from agui_host.protocol.errors import BadRequest
 
 MAX_DEPTH = 100
@@ -97,7 +98,7 @@ def loads(data: bytes, *, any_text: bool = False) -> Any:
         raise BadJson(f"The JSON holds more than {MAX_VALUES:,} values.")
     try:
         decoder = careful if _can_hold_large_numbers(data) else _quick
-        value = decoder.decode(data.decode("utf-8-sig"))
+        value = patient_json.loads(data.decode("utf-8-sig"), decoder)
     except UnicodeDecodeError:
         raise BadJson("The body is not UTF-8.") from None
     except RecursionError:
