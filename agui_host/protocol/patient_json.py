@@ -122,18 +122,18 @@ class _Reading:
 
         If they parse between these brackets, the comma is no part of a string or of an element.
         """
-        found = None
+        window = None
         if (comma := self._comma(at)) > 0:
             part = f"{brackets[0]}{self._text[at:comma]}{brackets[1]}"
             with suppress(ValueError, StopIteration, RecursionError):
                 some, end = self._scan(part, 0)
                 if some and end == len(part):
-                    found = some, comma + 1
-        if found is not None and comma - at > WINDOW // 4:
+                    window = some, comma + 1
+        if window is not None and comma - at > WINDOW // 4:
             self._pause = 1
         else:
             self._rest, self._pause = self._pause, min(2 * self._pause, MOST_ALONE)
-        return found
+        return window
 
     def _comma(self, at: int) -> int:
         """A late comma in the window outside of the brackets that open in it; -1 without."""
