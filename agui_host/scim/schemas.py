@@ -57,13 +57,14 @@ def schemas() -> list[Json]:
             ],
         ),
         _attribute("displayName"),
-        _attribute("active", "boolean"),
+        _attribute("active", "boolean", required=True),
         _attribute(
             "emails",
             "complex",
+            required=True,
             multiValued=True,
             subAttributes=[
-                _attribute("value"),
+                _attribute("value", required=True),
                 _attribute("type"),
                 _attribute("primary", "boolean"),
             ],
