@@ -51,7 +51,6 @@ def schemas() -> list[Json]:
             "name",
             "complex",
             subAttributes=[
-                _attribute("formatted", mutability="readOnly"),
                 _attribute("familyName"),
                 _attribute("givenName"),
             ],
@@ -65,7 +64,7 @@ def schemas() -> list[Json]:
             multiValued=True,
             subAttributes=[
                 _attribute("value", required=True),
-                _attribute("type"),
+                _attribute("type", canonicalValues=["work"]),
                 _attribute("primary", "boolean"),
             ],
         ),
@@ -74,7 +73,10 @@ def schemas() -> list[Json]:
             "complex",
             multiValued=True,
             mutability="readOnly",
-            subAttributes=_references("Group", "readOnly"),
+            subAttributes=[
+                *_references("Group", "readOnly"),
+                _attribute("display", mutability="readOnly"),
+            ],
         ),
     ]
     group = [
@@ -85,7 +87,7 @@ def schemas() -> list[Json]:
             multiValued=True,
             subAttributes=[
                 *_references("User", "immutable"),
-                _attribute("type", mutability="immutable"),
+                _attribute("type", mutability="immutable", canonicalValues=["User"]),
             ],
         ),
     ]
@@ -121,7 +123,6 @@ def _references(kind: str, mutability: str) -> list[Json]:
     return [
         _attribute("value", mutability=mutability),
         _attribute("$ref", "reference", mutability=mutability, referenceTypes=[kind]),
-        _attribute("display", mutability="readOnly"),
     ]
 
 
