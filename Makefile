@@ -150,7 +150,7 @@ lock:
 		$(UV) pip compile --quiet --universal --python-version $${peer#*:} --generate-hashes --no-header \
 			--no-annotate --no-emit-index-url -o $(DURABLE)/$${peer%:*}.lock $(DURABLE)/$${peer%:*}.in; \
 	done
-	for product in a2a-sdk openai-agents; do \
+	for product in a2a-sdk openai-agents scim2-tester; do \
 		$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 			--no-annotate --no-emit-index-url -o $(PRODUCTS)/$$product.lock $(PRODUCTS)/$$product.in; \
 	done

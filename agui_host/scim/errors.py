@@ -17,6 +17,14 @@ class InvalidFilter(BadRequest):
     code = "invalidFilter"
 
 
+class NotSupported(HostError):
+    """This host has no searches by POST: send the filter to /Users or /Groups by GET."""
+
+    code = "not_supported"
+    status = 501
+    close = 4400
+
+
 class InvalidPath(BadRequest):
     """This path is none that a PATCH can change."""
 

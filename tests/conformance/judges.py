@@ -88,6 +88,7 @@ JUDGES = (
     Judge("npm:@modelcontextprotocol/conformance", _at("products/test_mcp_conformance")),
     Judge("pypi:a2a-sdk<1", _at("products/test_a2a_older"), peer="a2a-sdk"),
     Judge("pypi:openai-agents", _at("products/test_openai_agents"), peer="openai-agents"),
+    Judge("pypi:scim2-tester", _at("products/test_scim_tester"), peer="scim2-tester"),
     Judge("pypi:langchain", _at("products/test_langchain")),
     Judge("pypi:standardwebhooks", _at("test_webhooks")),
 )

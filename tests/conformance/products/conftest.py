@@ -62,7 +62,7 @@ def play(name: str, *arguments: str, **env: str) -> dict[str, Any]:
     """What a program of ``peers`` prints, run with that product alone."""
     program = PEERS / f"{name.replace('-', '_')}.py"
     done = subprocess.run(
-        [python(name), program, *arguments],
+        [python(name), "-P", program, *arguments],  # its own folder would hide the product
         env={"PATH": os.environ["PATH"], **env}, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
