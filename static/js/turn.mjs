@@ -14,8 +14,9 @@ const ROWS = 5000;
 const PAUSE = 100;
 
 export class Turn {
-  constructor(node) {
-    Object.assign(this, { node, begun: false, fold: new Fold(), data: node.dataset });
+  /** `onDraw()` is called when the turn may have another height. */
+  constructor(node, onDraw) {
+    Object.assign(this, { node, onDraw, begun: false, fold: new Fold(), data: node.dataset });
     this.root = node.querySelector(".conversation");
   }
 
@@ -75,8 +76,6 @@ export class Turn {
   }
 
   show(isLive = false) {
-    const { scrollHeight, clientHeight } = document.documentElement;
-    const atEnd = isLive && scrollY + clientHeight >= scrollHeight - 120;
     if (!this.view) {
       if (!this.fold.items.length) return;
       this.root.replaceChildren();
@@ -91,7 +90,7 @@ export class Turn {
     for (const link of this.root.querySelectorAll("a.at[href^='#']")) link.href = this.data.page + link.hash;
     this.placeComments();
     mark(this.root);
-    if (atEnd) scrollTo({ top: document.documentElement.scrollHeight });
+    this.onDraw();
   }
 
   /** Comments on an event stand after the part of the conversation in which it happened. */
