@@ -52,7 +52,9 @@ class RunFilter(django_filters.FilterSet):
     created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
     created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
     thumb = django_filters.ChoiceFilter(
-        choices=Thumb.choices, method="of_thumb", help_text="Runs that anybody rated so."
+        choices=Thumb.choices,
+        method="of_thumb",
+        help_text="Runs that anybody rated so, or an answer in them.",
     )
     q = django_filters.CharFilter(
         method="pass_on",

@@ -29,7 +29,10 @@ function adopt() {
     turns.set(node, new Turn(node, stay));
     sight.observe(node);
   }
-  for (const turn of turns.values()) turn.placeComments();
+  for (const turn of turns.values()) {
+    turn.placeComments();
+    turn.placeThumbs();
+  }
   stay();
   follow();
 }
@@ -86,6 +89,7 @@ function stay() {
 
 document.body.addEventListener("htmx:afterSettle", adopt);
 document.body.addEventListener("htmx:oobAfterSwap", adopt);
+document.body.addEventListener("news", adopt);
 startClock();
 pauseWhenHidden();
 for (const part of document.querySelectorAll(".found, .conversation")) mark(part);

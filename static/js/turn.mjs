@@ -2,7 +2,7 @@
 
 import { read } from "./api.mjs";
 import { Conversation } from "./conversation.mjs";
-import { find, h, paced, perFrame } from "./dom.mjs";
+import { paced, perFrame, write } from "./dom.mjs";
 import { Fold } from "./fold.mjs";
 import { mark } from "./found.mjs";
 import { retell } from "./source/retell.mjs";
@@ -89,6 +89,7 @@ export class Turn {
     this.view.cite(this.fold.state, this.fold.stateVersion);
     for (const link of this.root.querySelectorAll("a.at[href^='#']")) link.href = this.data.page + link.hash;
     this.placeComments();
+    this.placeThumbs();
     mark(this.root);
     this.onDraw();
   }
@@ -107,6 +108,29 @@ export class Turn {
       copy.removeAttribute("id");
       place.after(copy);
       comment.hidden = true;
+    }
+  }
+
+  /** Each answer is rated where it stands; the foot has the form, and how the answers are rated. */
+  placeThumbs() {
+    const form = this.node.querySelector("form[data-rated]");
+    if (!form || !this.view) return;
+    const rated = JSON.parse(form.dataset.rated);
+    for (const [key, view] of this.view.shown) {
+      const item = this.fold.byKey.get(key);
+      if (!item?.own || item.open || item.role !== "assistant" || view.rated === form.dataset.rated) continue;
+      view.rated = form.dataset.rated;
+      if (!view.thumbs) {
+        view.thumbs = form.querySelector("template").content.firstElementChild.cloneNode(true);
+        view.node.querySelector("header > .at").before(view.thumbs);
+      }
+      const [up, down, mine] = rated[item.id] ?? [0, 0, ""];
+      const [good, bad] = view.thumbs.children;
+      for (const [button, thumb, people] of [[good, "up", up], [bad, "down", down]]) {
+        button.value = `${mine === thumb ? "" : thumb} ${item.id}`;
+        button.ariaPressed = mine === thumb;
+        write(button.lastElementChild, people || "");
+      }
     }
   }
 
