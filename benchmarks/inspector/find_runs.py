@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
-os.environ["AGUI_DATABASE_DEADLINE"] = "600"  # to fill in the rows takes longer than a request may
+os.environ["AGUI_DATABASE_DEADLINE"] = "3600"  # to fill in the rows takes longer than a request may
 
 RUNS = int(os.environ.get("RUNS", "1000000"))
 TIMES = 20

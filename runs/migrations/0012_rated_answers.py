@@ -25,4 +25,8 @@ class Migration(migrations.Migration):
                 name="feedback_once_per_answer",
             ),
         ),
+        migrations.AddIndex(
+            model_name="feedback",
+            index=models.Index(fields=["team", "thumb", "-run"], name="feedback_newest"),
+        ),
     ]

@@ -104,6 +104,10 @@ class Feedback(TeamOwned):
                 condition=Q(thumb__in=Thumb.values), name="feedback_thumb_known"
             ),
         ]
+        indexes = [
+            # the list of rated runs (runs/api/filters.py)
+            models.Index(fields=["team", "thumb", "-run"], name="feedback_newest"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.thumb} by {self.author}"
