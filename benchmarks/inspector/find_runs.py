@@ -3,13 +3,15 @@
 Each run has its face (question and answer), tokens and cost; one in 40 is rated. As the
 application's role, so that PostgreSQL's policies apply. The promise: 150 ms at the 95th percentile
 for any single filter, on the first page and on one that is far back; the same for whole answers of
-the API, and for the list as people get it.
+the API, and for the list as people get it. A data directory (``AGUI_DATA_DIR``) that an earlier
+call has filled is measured as it is.
 """
 
 import gc
 import os
 import time
 from datetime import UTC, datetime, timedelta
+from statistics import median
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
@@ -102,9 +104,12 @@ def fill() -> Any:
     from agui_host.runtimes import create_team
     from agui_host.runtimes.models import Agent
     from agui_host.teams.authentication import Principal
-    from agui_host.teams.models import Membership, Role
+    from agui_host.teams.models import Membership, Role, Team
     from runs.lifecycle.words import cut, stretches
 
+    if (filled := Team.objects.filter(slug="finding").first()) is not None:
+        user = User.objects.get(username="finder")
+        return Principal("user", "finder", filled, Role.OWNER, user.pk)
     team = create_team.create_team("finding", "Finding")
     agent = Agent.objects.create(team=team, slug="billing", name="Billing")
     rare = Agent.objects.create(team=team, slug="rare", name="Rare")
@@ -242,7 +247,8 @@ def main() -> None:
             late = percentile(seconds, 0.95)
             verdict = "kept" if late <= PROMISE else "BROKEN"
             lines.append(
-                f"{name:30} {rows:>3} rows   p95 {late * 1e3:>8.1f} ms"
+                f"{name:33} {rows:>3} rows   median {median(seconds) * 1e3:>6.1f} ms"
+                f"   p95 {late * 1e3:>6.1f} ms"
                 f"   {max(queries_made)} queries   {verdict}"
             )
             rows_kept.append(
@@ -250,6 +256,7 @@ def main() -> None:
                     "filter": name,
                     "address": address,
                     "rows": rows,
+                    "median_ms": round(median(seconds) * 1e3, 1),
                     "p95_ms": round(late * 1e3, 1),
                     "queries": sorted(queries_made),
                 }
@@ -265,7 +272,10 @@ def main() -> None:
             assert answer.status_code == 200, answer.content[:300]
         late = percentile(seconds[1:], 0.95)  # the first compiles templates
         verdict = "kept" if late <= PROMISE else "BROKEN"
-        lines.append(f"GET {address:50} p95 {late * 1e3:>8.1f} ms   {verdict}")
+        lines.append(
+            f"GET {address:51} median {median(seconds[1:]) * 1e3:>6.1f} ms"
+            f"   p95 {late * 1e3:>6.1f} ms   {verdict}"
+        )
         rows_kept.append({"address": address, "p95_ms": round(late * 1e3, 1)})
     keep("find_runs", [f"{RUNS:,} runs", *lines], rows_kept)
     switch(False)
