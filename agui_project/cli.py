@@ -142,8 +142,8 @@ def load(command: str) -> None:
 
     if command == "runserver":
         return
-    shown = Progress(lambda text: tell(f"up: {text}")) if command == "up" else nullcontext()
-    with interpreter.importing(), shown as progress:
+    display = Progress(lambda text: tell(f"up: {text}")) if command == "up" else nullcontext()
+    with interpreter.importing(), display as progress:
         if progress:
             progress.step("loading the host")
         django.setup()

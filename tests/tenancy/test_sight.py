@@ -103,8 +103,7 @@ async def house(monkeypatch: pytest.MonkeyPatch, writer: JournalWriter) -> House
     """Built once, with a cast; each test finds its rows as they were then."""
     set_stage(monkeypatch)
     registry.agent("talk")(talk)
-    kept = await db(KEPT.put_back)
-    return kept or await db(KEPT.keep, await _built(writer))
+    return await db(KEPT.put_back) or await db(KEPT.keep, await _built(writer))
 
 
 async def _built(writer: JournalWriter) -> House:

@@ -22,9 +22,9 @@ def rows() -> list[list[tuple[object, ...]]]:
 
 def test_each_row_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
     set_stage(monkeypatch)
-    kept: KeptRows[Run] = KeptRows()
-    assert kept.put_back() is None
-    run = kept.keep(start(gathered().alice, messages=[{"role": "user", "content": "\\.\t\n\0é"}]))
+    memory: KeptRows[Run] = KeptRows()
+    assert memory.put_back() is None
+    run = memory.keep(start(gathered().alice, messages=[{"role": "user", "content": "\\.\t\n\0é"}]))
     before = rows()
     Team.objects.update(name="changed")
     run.status = "changed"
@@ -32,7 +32,7 @@ def test_each_row_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
     with connection.cursor() as cursor:
         cursor.execute(emptying._statements())
     assert rows() == [[] for _ in MODELS]
-    again = kept.put_back()
+    again = memory.put_back()
     assert rows() == before
     assert again is not None
     assert (again, again.status) == (run, "queued")
@@ -42,7 +42,7 @@ def test_each_row_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_put_among_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that asks for two casts fails."""
     set_stage(monkeypatch)
-    kept: KeptRows[object] = KeptRows()
-    kept.keep(gathered())
+    memory: KeptRows[object] = KeptRows()
+    memory.keep(gathered())
     with pytest.raises(UniqueViolation):
-        kept.put_back()
+        memory.put_back()
