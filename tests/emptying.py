@@ -41,7 +41,7 @@ def _teardown(case: Any) -> None:
 
 
 def _empty(case: Any) -> None:
-    if next(_turns) % FLUSH_EVERY == 0 or not _may():
+    if next(_turns) % FLUSH_EVERY == 0 or not may():
         _flush(case)
         with connection.cursor() as cursor:
             cursor.execute("; ".join(f"delete from {table}" for table in JOBS))  # noqa: S608
@@ -51,7 +51,7 @@ def _empty(case: Any) -> None:
 
 
 @functools.cache
-def _may() -> bool:
+def may() -> bool:
     """Triggers and foreign keys are set aside by superusers only: those of the embedded engine."""
     with connection.cursor() as cursor:
         cursor.execute("select rolsuper from pg_roles where rolname = current_user")
@@ -59,13 +59,18 @@ def _may() -> bool:
 
 
 @functools.cache
-def _statements() -> str:
+def tables() -> list[str]:
+    """The quoted names of the tables that tests fill."""
     names = connection.introspection.django_table_names(only_existing=True, include_views=False)
-    tables = [connection.ops.quote_name(name) for name in sorted(set(names) - KEPT)] + [*JOBS]
+    return [connection.ops.quote_name(name) for name in sorted(set(names) - KEPT)] + [*JOBS]
+
+
+@functools.cache
+def _statements() -> str:
     return "; ".join(
         [
-            f"lock table {', '.join(tables)} in access exclusive mode",
+            f"lock table {', '.join(tables())} in access exclusive mode",
             "set local session_replication_role = replica",
-            *(f"delete from {table}" for table in tables),  # noqa: S608
+            *(f"delete from {table}" for table in tables()),  # noqa: S608
         ]
     )

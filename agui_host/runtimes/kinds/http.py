@@ -247,7 +247,6 @@ class HttpRuntime:
                 response = await _client().send(request, stream=True)
         except TimeoutError:
             raise httpx.ReadTimeout("no answer in time", request=request) from None
-        # Only the status counts: a body could be endless.
         await Stream(response, self._timeouts).leave(whole=True)
         return response.status_code
 

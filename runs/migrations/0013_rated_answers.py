@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runs", "0011_faster_calls"),
+        ("runs", "0012_figures_of_calls"),
         ("teams", "0003_directory"),
     ]
 
