@@ -74,10 +74,10 @@ function follow() {
   });
 }
 
-/** Whoever reads the end of the thread stays there while turns get another height. */
+/** A reader at the end of the thread stays there while turns get another height. */
 function look() {
   const isAtEnd = end.getBoundingClientRect().top <= innerHeight + NEAR;
-  // Only people scroll up; where nothing was scrolled, the page has grown.
+  // Only people scroll up. Without any scrolling, the page has grown.
   if (isAtEnd || scrollY < before) atEnd = isAtEnd;
   before = scrollY;
   if (isAtEnd) below = document.documentElement.scrollHeight - scrollY;

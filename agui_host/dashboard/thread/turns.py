@@ -23,6 +23,7 @@ LONGEST = 4_000
 MOST_PARTS = 60
 TOOL, ASSISTANT = "tool", "assistant"
 LAST, REPLACED = "last", "replaced"
+UNRATED = Thumbs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Part:
     text: str
     is_cut: bool
     answer: str = ""
-    thumbs: Thumbs = Thumbs()
+    thumbs: Thumbs = UNRATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Turn:
     def thumbs_of_run(self) -> Thumbs | None:
         """The ratings of the whole run; None if only its answers are rated."""
         has_answers = any(part.answer for part in self.parts) or listing.is_active(self.run)
-        return self.thumbs.get("", None if has_answers else Thumbs())
+        return self.thumbs.get("", None if has_answers else UNRATED)
 
     @property
     def rated(self) -> str:
@@ -196,7 +197,7 @@ def _told(beginning: Beginning, thumbs: dict[str, Thumbs]) -> Iterable[Part]:
             part = _part(role, str(message.get("name") or ""), text)
             answer = str(message.get("id"))
             if answer in beginning.answers:
-                part = replace(part, answer=answer, thumbs=thumbs.get(answer, Thumbs()))
+                part = replace(part, answer=answer, thumbs=thumbs.get(answer, UNRATED))
             yield part
         for call in message.get("toolCalls") or ():
             function = call.get("function") or {}
