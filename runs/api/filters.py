@@ -96,8 +96,8 @@ class RunFilter(django_filters.FilterSet):
         The bound has PostgreSQL keep their order; without it, each page sorted all rated runs.
         """
         rated = Feedback.objects.for_team(self.principal.team).filter(thumb=value)
-        newest = rated.order_by("-run").values("run").distinct()
-        return runs.filter(pk__in=newest[:MOST_RATED])
+        newest = rated.order_by("-run").values("run").distinct()[:MOST_RATED]
+        return runs.filter(pk__in=newest)
 
     def of_starter(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
         """By the label of a person or key, or by the name that usage gives to an end user."""
