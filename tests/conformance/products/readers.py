@@ -10,7 +10,7 @@ from tests.acceptance.host import Host
 from tests.conformance.dialects import test_a2a, test_mcp
 
 Json = dict[str, Any]
-ADD = {
+ADD: Any = {
     "type": "function",
     "name": "add",
     "description": "Adds two numbers",

@@ -1,6 +1,7 @@
 """What every framework's agent goes through behind the host; a judge's test calls each."""
 
 import json
+from typing import Any
 
 import openai
 import pytest
@@ -33,13 +34,13 @@ async def two_turns(host: Host, slug: str) -> None:
 
 async def chat_completions(host: Host, slug: str) -> None:
     """A chat that sends its whole history each time is one thread."""
-    history = []
+    history: list[Any] = []
     with responses(host) as client:
         for number in range(3):
             history.append({"role": "user", "content": f"turn {number}"})
             stream = client.chat.completions.create(
                 model=slug,
-                messages=history,  # type: ignore[arg-type]
+                messages=history,
                 extra_headers={"X-OpenWebUI-Chat-Id": f"chat-{slug}"},
                 stream=True,
             )
@@ -62,7 +63,7 @@ async def tool_of_the_agent(host: Host, slug: str, result: str) -> None:
         history = messages(host, thread)
         assert [each["role"] for each in history] == ["user", "assistant", "tool", "assistant"]
         (call,) = history[1]["toolCalls"]
-        assert json.loads(call["function"]["arguments"]) == {"word": "sky"}
+        assert json.loads(call["args"]) == {"word": "sky"}
         assert (history[2]["toolCallId"], history[2]["content"]) == (call["id"], result)
         again = client.responses.create(model=slug, input="again", conversation=thread)
         assert again.output_text == "You said look up sky, then again."
@@ -83,7 +84,7 @@ async def tool_of_the_client(host: Host, slug: str) -> None:
         (call,) = [item for item in asked.output if item.type == "function_call"]
         assert (call.name, json.loads(call.arguments)) == ("add", {"a": "2", "b": "3"})
         assert asked.output_text == ""
-        output = {"type": "function_call_output", "call_id": call.call_id, "output": "5"}
+        output: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "5"}
         done = client.responses.create(model=slug, input=[output], tools=[ADD], conversation=thread)
     assert (done.status, done.output_text) == ("completed", "The result is 5.")
     history = messages(host, thread)
