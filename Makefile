@@ -40,7 +40,7 @@ export PIP_ROOT_USER_ACTION := ignore
 test test-quick test-postgres-15: export PYTHONDONTWRITEBYTECODE :=
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run client test test-quick test-postgres-15 soak histories judges defects format check site release bench bench-quick bench-peers bench-durable audit lock counts vendor manifest picture screenshot screenshots times
+.PHONY: help run client test test-quick test-postgres-15 soak histories judges judges-newest defects format check site release bench bench-quick bench-peers bench-durable audit lock counts vendor manifest picture screenshot screenshots times
 
 help:
 	@echo "make run          start everything on http://127.0.0.1:8000 (PORT=…, ARGS=--reload)"
@@ -52,6 +52,7 @@ help:
 	@echo "make soak         the long ones"
 	@echo "make histories    what clients receive while a host is hurt for 10 minutes (HISTORIES_SECONDS=)"
 	@echo "make judges       every foreign client and verifier, and a line for each"
+	@echo "make judges-newest  the same in the versions that the registries have today (needs uv)"
 	@echo "make defects      a hundred defects planted one by one: which tests catch each (ARGS=journal)"
 	@echo "make format       the code's layout, as make check wants it"
 	@echo "make check        ruff, mypy, import contracts, migrations, file sizes"
@@ -100,6 +101,9 @@ histories: .venv/dev.stamp
 
 judges: .venv/dev.stamp node
 	$(BIN)/python -m tests.conformance.judges $(ARGS)
+
+judges-newest: .venv/dev.stamp
+	UV="$(UV)" $(BIN)/python -m tests.conformance.newest $(ARGS)
 
 defects: .venv/dev.stamp
 	$(BIN)/python -m tests.suite.defects $(ARGS)
@@ -150,9 +154,11 @@ lock:
 		$(UV) pip compile --quiet --universal --python-version $${peer#*:} --generate-hashes --no-header \
 			--no-annotate --no-emit-index-url -o $(DURABLE)/$${peer%:*}.lock $(DURABLE)/$${peer%:*}.in; \
 	done
-	for product in a2a-sdk openai-agents; do \
+	for product in a2a-sdk openai-agents scim2-tester llama-index-protocols-ag-ui ag-ui-crewai open-webui; do \
+		override=$(PRODUCTS)/$$product.override; \
 		$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-			--no-annotate --no-emit-index-url -o $(PRODUCTS)/$$product.lock $(PRODUCTS)/$$product.in; \
+			--no-annotate --no-emit-index-url $$(test ! -f $$override || echo --override $$override) \
+			-o $(PRODUCTS)/$$product.lock $(PRODUCTS)/$$product.in; \
 	done
 
 # Not --quiet, which hides warnings from --strict as well.

@@ -72,7 +72,6 @@ def run(args: Sequence[str]) -> None:
     """
     args = [command(args[0]), *args[1:]] if args else []
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
-    import django
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
     from django.db import DatabaseError
@@ -88,10 +87,7 @@ def run(args: Sequence[str]) -> None:
     try:
         if args and not HELP & {args[0], *args[1:2]}:
             prepare(args[0])
-        if args and args[0] == "up":
-            with Progress(lambda text: tell(f"up: {text}")) as progress:
-                progress.step("loading the host")
-                django.setup()
+            load(args[0])
         with deadline:
             execute_from_command_line(["agui-host", *args])
     except ImproperlyConfigured as error:
@@ -136,6 +132,21 @@ def prepare(command: str) -> None:
         start_engines(waiting=command not in SHELLS)
     elif command in LONG_LIVED and not embedded.own_engines()["postgres"]:
         reach()
+
+
+def load(command: str) -> None:
+    """Import the host, as Django would do next; `runserver` reports faults in its own way."""
+    import django
+
+    from agui_host.backends import interpreter
+
+    if command == "runserver":
+        return
+    display = Progress(lambda text: tell(f"up: {text}")) if command == "up" else nullcontext()
+    with interpreter.importing(), display as progress:
+        if progress:
+            progress.step("loading the host")
+        django.setup()
 
 
 def start_engines(*, waiting: bool = True) -> None:

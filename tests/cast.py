@@ -89,8 +89,18 @@ class Cast:
 
 @pytest.fixture
 def cast(db: None, monkeypatch: pytest.MonkeyPatch) -> Cast:
+    set_stage(monkeypatch)
+    return gathered()
+
+
+def set_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code of the agent, and no other."""
     monkeypatch.setattr(registry, "_agents", {})
     registry.agent(ECHO)(lambda ctx: ctx.text)
+
+
+def gathered() -> Cast:
+    """Both teams, their agents and people, in the database."""
     team = Team.objects.create(slug="acme", name="Acme")
     other_team = Team.objects.create(slug="globex", name="Globex")
     for owner in (team, other_team):
@@ -158,15 +168,14 @@ Register = Callable[..., Agent]
 @pytest.fixture
 def register(cast: Cast) -> Register:
     """Put code behind a new agent of Alice's team."""
+    return partial(new_agent, cast.team)
 
-    def new(slug: str, target: Any, **fields: Any) -> Agent:
-        registry.agent(slug)(target)
-        row: Agent = Agent.objects.create(
-            team=cast.team, slug=slug, name=slug, target=slug, **fields
-        )
-        return row
 
-    return new
+def new_agent(team: Team, slug: str, target: Any, **fields: Any) -> Agent:
+    """An agent with its code."""
+    registry.agent(slug)(target)
+    row: Agent = Agent.objects.create(team=team, slug=slug, name=slug, target=slug, **fields)
+    return row
 
 
 def start(actor: Actor, agent: Agent | None = None, key: str | None = None, **body: Any) -> Run:

@@ -1,6 +1,7 @@
 """The kinds of part that one event opens, others continue and another closes."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 
 class PartKind(NamedTuple):
@@ -21,3 +22,10 @@ STREAMED = (TEXT, CALL, THOUGHT)
 """The kinds whose content comes in pieces; a span of reasoning has none."""
 
 SPAN_KEY, SPAN_START, SPAN_END = "messageId", "REASONING_START", "REASONING_END"
+
+
+def answer_of(event: Mapping[str, Any]) -> str | None:
+    """The id of the assistant's message that an event begins; None for any other event."""
+    if event["type"] != TEXT.start or event.get("role", "assistant") != "assistant":
+        return None
+    return str(event[TEXT.key])

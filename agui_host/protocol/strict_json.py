@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import orjson
 
+from agui_host.protocol import patient_json
 from agui_host.protocol.errors import BadRequest
 
 MAX_DEPTH = 100
@@ -21,11 +22,10 @@ MAX_VALUES = 300_000
 memory than its text."""
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*+"', re.DOTALL)
-_HALF = re.compile("[\ud800-\udfff]")
-_NUL = re.compile(r"(?<!\\)(?:\\\\)*+\\u0000")
-_LONG_NUMBER = re.compile(rb"[0-9]{16}|[eE]\+?[0-9]{3}")
-"""In every text with a number that can be too large."""
-
+_BACKSLASH, _NUL = rb"\\", rb"\u0000"
+_DIGITS = bytes.maketrans(b"123456789E", b"000000000e")
+_LONG, _LARGE_EXPONENT = b"0" * 16, b"e000"
+"""One of the two is in every text with a number that can be too large, all digits read as 0."""
 
 _strictly: Callable[[Any], str] = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
@@ -97,8 +97,8 @@ def loads(data: bytes, *, any_text: bool = False) -> Any:
     if has_too_many_values(data):
         raise BadJson(f"The JSON holds more than {MAX_VALUES:,} values.")
     try:
-        decoder = careful if _LONG_NUMBER.search(data) else _quick
-        value = decoder.decode(data.decode("utf-8-sig"))
+        decoder = careful if _can_hold_large_numbers(data) else _quick
+        value = patient_json.loads(data.decode("utf-8-sig"), decoder)
     except UnicodeDecodeError:
         raise BadJson("The body is not UTF-8.") from None
     except RecursionError:
@@ -126,6 +126,12 @@ def _values(data: bytes, start: int, end: int) -> int:
     return data.count(b",", start, end) + 2 * brackets
 
 
+def _can_hold_large_numbers(data: bytes) -> bool:
+    # A pattern takes 30 ms for a megabyte, in which nothing else runs, and the parser one or two.
+    digits = data.translate(_DIGITS, b"+")
+    return _LONG in digits or _LARGE_EXPONENT in digits
+
+
 def _check_depth(root: Any) -> None:
     """Refuse deep nesting, without recursion."""
     level, depth = [root], 0
@@ -141,8 +147,11 @@ def _check_depth(root: Any) -> None:
 
 
 def _check_texts(value: Any) -> None:
-    text = dumps(value)
-    if _HALF.search(text) or _NUL.search(text):
+    try:
+        is_good = _NUL not in dumps(value).encode().replace(_BACKSLASH, b"")
+    except UnicodeEncodeError:
+        is_good = False
+    if not is_good:
         raise BadJson("A string contains a NUL character or an unpaired surrogate.")
 
 

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from agui_host.backends import work
 from agui_host.errors import NotFound, Unauthenticated
 from agui_host.scim import filters, resources, schemas
-from agui_host.scim.errors import handle
+from agui_host.scim.errors import NotSupported, handle
 from agui_host.scim.media import ScimParser, ScimRenderer
 from agui_host.scim.patch import patched
 from agui_host.teams.authentication import Principal, principal_of
@@ -233,6 +233,20 @@ class Schema(ScimView):
         """The attributes of users, or of groups."""
         self.directory(request)
         return _described(schemas.schemas(), name)
+
+
+@extend_schema(exclude=True)
+class Nowhere(ScimView):
+    """Every other address, whose errors are in SCIM's shape as well."""
+
+    def get(self, request: Request, rest: str) -> Response:
+        """Refuse. Raises NotFound, NotSupported."""
+        self.directory(request)
+        if rest.endswith(".search"):
+            raise NotSupported
+        raise NotFound
+
+    post = put = patch = delete = get
 
 
 def _user(principal: Principal, key: UUID) -> Json:

@@ -17,6 +17,14 @@ class InvalidFilter(BadRequest):
     code = "invalidFilter"
 
 
+class NotSupported(HostError):
+    """This host has no searches by POST: send the filter to /Users or /Groups by GET."""
+
+    code = "not_supported"
+    status = 501
+    close = 4400
+
+
 class InvalidPath(BadRequest):
     """This path is none that a PATCH can change."""
 
@@ -34,6 +42,8 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     answer = exception_handler(error, context)
     ours = as_host_error(error)
     answer.status_code = 400 if isinstance(ours, Invalid) else ours.status
+    # Django would log it as an error of the host, as any 5xx.
+    vars(answer)["_has_been_logged"] = isinstance(ours, NotSupported)
     answer.data = {
         "schemas": [ERROR],
         "status": str(answer.status_code),

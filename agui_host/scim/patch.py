@@ -70,6 +70,8 @@ def _operate(resource: dict[str, Any], verb: str, path: Any, value: Any) -> None
         resource[name] = {**part, sub: None if verb == "remove" else value}
     elif name == "name" and verb == "add" and isinstance(value, Mapping):
         resource[name] = {**(resource.get(name) or {}), **value}
+    elif name == "active" and verb == "remove":
+        raise InvalidPath("active is always set: replace it.")  # Unset would let a leaver back in.
     else:
         resource[name] = None if verb == "remove" else value
 

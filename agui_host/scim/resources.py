@@ -23,7 +23,7 @@ _EMAIL = re.compile(r"[^@\s\x00]{1,64}@[\w-]+(\.[\w-]+)+")
 def user(row: ScimUser) -> Json:
     """A user's resource."""
     first, family = row.user.first_name, row.user.last_name
-    names = {"givenName": first, "familyName": family, "formatted": f"{first} {family}".strip()}
+    names = {"givenName": first, "familyName": family}
     groups = [
         {
             "value": str(member.group_id),
@@ -51,7 +51,6 @@ def group(row: ScimGroup) -> Json:
         {
             "value": str(member.person_id),
             "$ref": place("Users", member.person_id),
-            "display": member.person.user_name,
             "type": "User",
         }
         for member in row.members.all()

@@ -51,20 +51,20 @@ def schemas() -> list[Json]:
             "name",
             "complex",
             subAttributes=[
-                _attribute("formatted", mutability="readOnly"),
                 _attribute("familyName"),
                 _attribute("givenName"),
             ],
         ),
         _attribute("displayName"),
-        _attribute("active", "boolean"),
+        _attribute("active", "boolean", required=True),
         _attribute(
             "emails",
             "complex",
+            required=True,
             multiValued=True,
             subAttributes=[
-                _attribute("value"),
-                _attribute("type"),
+                _attribute("value", required=True),
+                _attribute("type", canonicalValues=["work"]),
                 _attribute("primary", "boolean"),
             ],
         ),
@@ -73,7 +73,10 @@ def schemas() -> list[Json]:
             "complex",
             multiValued=True,
             mutability="readOnly",
-            subAttributes=_references("Group", "readOnly"),
+            subAttributes=[
+                *_references("Group", "readOnly"),
+                _attribute("display", mutability="readOnly"),
+            ],
         ),
     ]
     group = [
@@ -84,7 +87,7 @@ def schemas() -> list[Json]:
             multiValued=True,
             subAttributes=[
                 *_references("User", "immutable"),
-                _attribute("type", mutability="immutable"),
+                _attribute("type", mutability="immutable", canonicalValues=["User"]),
             ],
         ),
     ]
@@ -120,7 +123,6 @@ def _references(kind: str, mutability: str) -> list[Json]:
     return [
         _attribute("value", mutability=mutability),
         _attribute("$ref", "reference", mutability=mutability, referenceTypes=[kind]),
-        _attribute("display", mutability="readOnly"),
     ]
 
 

@@ -16,4 +16,5 @@ urlpatterns = [
     path("scim/v2/ResourceTypes/<str:name>", endpoints.ResourceType.as_view(), name="scim-type"),
     path("scim/v2/Schemas", endpoints.Schemas.as_view(), name="scim-schemas"),
     path("scim/v2/Schemas/<str:name>", endpoints.Schema.as_view(), name="scim-schema"),
+    path("scim/v2/<path:rest>", endpoints.Nowhere.as_view()),
 ]

@@ -9,17 +9,20 @@ from importlib import import_module
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 
+from agui_host.backends import interpreter
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
 # WhiteNoise streams static files as WSGI would; Django reads such a file whole and warns about it.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
-django = get_asgi_application()
-# All pages and the API: the first request would import them and hold up every stream.
-import_module(settings.ROOT_URLCONF)
+with interpreter.importing():
+    django = get_asgi_application()
+    # All pages and the API: the first request would import them and hold up every stream.
+    import_module(settings.ROOT_URLCONF)
 
 # Imported only now, because consumers need the app registry.
 from channels.routing import ProtocolTypeRouter  # noqa: E402
 
-from agui_host.backends import interpreter, metrics, tracing  # noqa: E402
+from agui_host.backends import metrics, tracing  # noqa: E402
 from agui_host.backends.postgres.clock_watch import ClockWatch  # noqa: E402
 from agui_host.web import routing  # noqa: E402
 from agui_host.web.bodies import Bodies, RefuseNul  # noqa: E402

@@ -12,8 +12,9 @@ Starts have a share of the slots only: each keeps a processor busy, and many at 
 events of open streams. Reads and joins wait for PostgreSQL instead, and share its answers. While
 other identified callers have streams open, a caller's starts also rest, and while such callers only
 send requests, they rest in proportion to those: the processors that a start keeps busy after its
-answer, in worker and database, are needed for the others' events and begin their runs. Starts
-never rest for a request without a known credential, which a stranger can send.
+answer, in worker and database, are needed for the others' events and begin their runs. A caller
+that starts a few runs does not rest: four people of a team who began at the same moment waited for
+each other. Starts never rest for a request without a known credential, which a stranger can send.
 """
 
 import asyncio
@@ -39,8 +40,11 @@ RECENT = 2.0
 """Seconds in which a request of an identified caller counts less by a factor of e."""
 PRESENT = 5.0
 """Recent requests of others for which starts rest in full; for fewer they rest in proportion."""
+FEW = 5.0
+"""Recent starts of one caller that do not rest yet: two or three a second; twice as many do so in
+full."""
 REMEMBERED = 1_000
-"""Callers whose recent requests are counted; the caller that was silent longest is forgotten."""
+"""Callers whose recent requests, or starts, are counted; the one longest silent is forgotten."""
 
 Key = tuple[str, str]
 
@@ -60,6 +64,10 @@ class Recent:
         self._counts.move_to_end(caller)
         if len(self._counts) > REMEMBERED:
             self._counts.popitem(last=False)
+
+    def of(self, caller: str) -> float:
+        """The faded count of this caller."""
+        return _faded(self._counts.get(caller, (0.0, 0.0)), time.monotonic())
 
     def of_others(self, caller: str) -> float:
         """The faded count of all callers but this one; below a hundredth it is 0.0."""
@@ -142,7 +150,7 @@ class Gate:
         self._starts_of: Counter[str] = Counter()
         self._open = 0
         self._open_of: Counter[str] = Counter()
-        self._recent = Recent()
+        self._recent, self._recent_starts = Recent(), Recent()
         self._lanes: OrderedDict[Key, deque[asyncio.Future[None]]] = OrderedDict()
         self._starting_lanes = 0
         self._waiting = 0
@@ -155,6 +163,8 @@ class Gate:
         """
         if known:
             self._recent.count(caller)
+        if kind == START:
+            self._recent_starts.count(caller)
         if (caller, kind) not in self._lanes and self._has_room(caller, kind):
             self._take(caller, kind)
             return Slot(self, caller, kind, known)
@@ -216,7 +226,8 @@ class Gate:
         _count_down(self._open_of, caller)
 
     def _rest_of(self, caller: str, seconds: float) -> float:
-        return min(seconds, BUSY) * self.rest * self._presence_of_others(caller)
+        many = min(1.0, max(0.0, self._recent_starts.of(caller) / FEW - 1.0))
+        return many and min(seconds, BUSY) * self.rest * self._presence_of_others(caller) * many
 
     def _presence_of_others(self, caller: str) -> float:
         """From 0.0, no other identified caller is there, to 1.0."""

@@ -6,6 +6,8 @@ AGUI_DATA_DIR, and `manage.py` starts them. Invalid values are collected, and th
 raises ImproperlyConfigured with a line for each.
 """
 
+import sys
+
 from csp.constants import NONCE, NONE, SELF
 
 from agui_host import logs
@@ -19,7 +21,8 @@ from agui_project.settings.servers import *
 
 PROCRASTINATE_IMPORT_PATHS = ["runs.worker.tasks"]
 INSTALLED_APPS = [
-    "daphne",
+    # It imports Twisted, for which no other process has to wait.
+    *(["daphne"] if sys.argv[1:2] == ["runserver"] else []),
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

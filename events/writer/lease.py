@@ -15,6 +15,8 @@ Also = Callable[[], object]
 """What shares the transaction of a batch."""
 IN_FLIGHT = 512
 IN_FLIGHT_BYTES = 1024 * 1024
+ROW = 512
+"""Bytes whose commit takes as long as a row's share of it."""
 PATIENT = frozenset({"TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT", "TOOL_CALL_ARGS"})
 """Deltas: further ones can be committed some milliseconds later."""
 
@@ -95,6 +97,11 @@ class Lease:
     def full(self) -> bool:
         """Whether the caller should await ``room`` before it appends more."""
         return self.in_flight >= IN_FLIGHT or self.bytes >= IN_FLIGHT_BYTES
+
+    @property
+    def weight(self) -> int:
+        """How long the commit of all that is not committed takes, as that of so many bytes."""
+        return self.bytes + ROW * self.in_flight
 
     def append(self, records: Iterable[Record], also: Sequence[Also] = ()) -> None:
         """Queue records; ``also`` runs in the transaction that stores them. Raises LostLease."""

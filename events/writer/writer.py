@@ -3,9 +3,9 @@
 While one commit is in flight the next batch fills up. Further deltas of messages are also gathered
 over ``SPACING`` since the commit before (docs/adr/0017); all else is committed at once, at most
 2 ms later when idle.
-A run whose next batch is large is committed by itself, in a second thread, so that other runs'
-events do not wait until PostgreSQL has read and stored it. ``events.writer.commits`` stores a
-group, and decides what happens if the database refuses it or is away.
+Runs whose next batch is heavy are committed apart, in a second thread, so that other runs' events
+do not wait until PostgreSQL has read and stored it. ``events.writer.commits`` stores a group, and
+decides what happens if the database refuses it or is away.
 """
 
 import asyncio
@@ -28,9 +28,11 @@ from events.writer.lease import Lease
 
 log = structlog.get_logger(__name__)
 
-COMMIT_ROWS = 2_000
-LARGE = 256 * 1024
-"""Bytes of a batch that is committed by itself: one of a megabyte takes 20 to 80 ms."""
+COMMIT_ROWS = 500
+"""Rows of a commit; one of 1,000 takes 100 ms."""
+HEAVY, HEAVIEST = 32 * 1024, 256 * 1024
+"""Weights of a batch that is committed apart, and of several of them in one commit: it takes 20 to
+80 ms."""
 AFTER_COMMIT = "agui-after-commit"
 BLOCKED_RESTS = 0.1
 """Seconds until the next try for a run that another transaction blocks."""
@@ -92,9 +94,9 @@ class JournalWriter:
         self._hurry = asyncio.Event()
         self._committed_at = 0.0  # by the loop's clock
         self._closing = False
-        self._group, self._alone = (Lane(follow_up and follow_up.look) for _ in range(2))
-        self._large: dict[Lease, None] = {}  # leases that ``_alone`` commits, in their order
-        self._large_wake = asyncio.Event()
+        self._group, self._apart = (Lane(follow_up and follow_up.look) for _ in range(2))
+        self._heavy: dict[Lease, None] = {}  # leases that ``_apart`` commits, in their order
+        self._heavy_wake = asyncio.Event()
         self._after = ThreadPoolExecutor(1, thread_name_prefix="after-commit")
         self._bell: asyncio.Queue[list[tuple[str, bell.Message]]] = asyncio.Queue(64)
         self.commits = 0
@@ -115,7 +117,7 @@ class JournalWriter:
 
     def enlist(self, lease: Lease) -> None:
         """Note that ``lease`` has records waiting (called by ``Lease.append``)."""
-        if lease not in self._blocked and lease not in self._large:
+        if lease not in self._blocked and lease not in self._heavy:
             self._enlisted[lease] = None
             self._wake.set()
             if lease.urgent:
@@ -127,10 +129,10 @@ class JournalWriter:
             asyncio.create_task(self._ring(), name="bell"),
             asyncio.create_task(self._follow(), name="after-commit"),
         ]
-        storing = asyncio.create_task(self._store_large(), name="large-batches")
+        storing = asyncio.create_task(self._store_heavy(), name="heavy-batches")
         storing.add_done_callback(lambda _: self._wake.set())
         try:
-            while self._enlisted or self._blocked or self._large or not self._closing:
+            while self._enlisted or self._blocked or self._heavy or not self._closing:
                 await self._wake.wait()
                 self._wake.clear()
                 if storing.done():
@@ -139,8 +141,8 @@ class JournalWriter:
                 while self._enlisted or True in self._blocked.values():
                     await self._try_blocked()
                     await self._gather_deltas()
-                    if self._enlisted:
-                        await self._commit(self._group, *self._next_batch())
+                    if any(batch := self._next_batch()):
+                        await self._commit(self._group, *batch)
             await self._bell.join()
             with suppress(TimeoutError):
                 async with asyncio.timeout(THEN_SECONDS):
@@ -150,7 +152,7 @@ class JournalWriter:
                 task.cancel()
             await asyncio.gather(*beside, storing, return_exceptions=True)
             await self._group.close()
-            await self._alone.close()
+            await self._apart.close()
             self._after.submit(_disconnect)
             self._after.shutdown(wait=False)
 
@@ -185,18 +187,30 @@ class JournalWriter:
         if any(ended := lane.take_ended()):
             self._ended.put_nowait(ended)
 
-    async def _store_large(self) -> None:
-        """Commit runs with a large batch one by one, next to the groups."""
+    async def _store_heavy(self) -> None:
+        """Commit runs with heavy batches next to the groups, a few at once."""
         while True:
-            while self._large:
-                lease = next(iter(self._large))
-                await self._commit(self._alone, [lease], [lease.take()])
-                del self._large[lease]
-                if lease.waiting:
-                    self.enlist(lease)
+            while leases := self._next_heavy():
+                await self._commit(self._apart, leases, [lease.take() for lease in leases])
+                for lease in leases:
+                    del self._heavy[lease]
+                    if lease.waiting:
+                        self.enlist(lease)
                 self._wake.set()
-            self._large_wake.clear()
-            await self._large_wake.wait()
+            self._heavy_wake.clear()
+            await self._heavy_wake.wait()
+
+    def _next_heavy(self) -> list[Lease]:
+        leases: list[Lease] = []
+        journals = set[UUID]()
+        weight = 0
+        for lease in self._heavy:
+            weight += lease.weight
+            if leases and (weight > HEAVIEST or lease.journal_id in journals):
+                break
+            leases.append(lease)
+            journals.add(lease.journal_id)
+        return leases
 
     def _rest(self, lease: Lease) -> None:
         if lease not in self._blocked:
@@ -246,9 +260,9 @@ class JournalWriter:
                 continue
             journals.add(lease.journal_id)
             del self._enlisted[lease]
-            if lease.bytes >= LARGE:
-                self._large[lease] = None
-                self._large_wake.set()
+            if lease.weight >= HEAVY:
+                self._heavy[lease] = None
+                self._heavy_wake.set()
             elif lease.waiting:
                 leases.append(lease)
                 work.append(lease.take())

@@ -1,5 +1,6 @@
 """What people say about a run, through the API or a link, and to a run while it is active."""
 
+import json
 import re
 from uuid import UUID
 
@@ -10,11 +11,14 @@ from django.db.models import Count, Max, Q, QuerySet
 from agui_host.backends import work
 from agui_host.errors import Forbidden, NotFound
 from agui_host.protocol.errors import Invalid
+from agui_host.protocol.fold.outline_row import LONGEST_ID
+from agui_host.protocol.part_kinds import TEXT, answer_of
 from agui_host.teams import audit
 from agui_host.teams.actors import Actor, actor
 from agui_host.teams.authentication import Principal
 from agui_host.teams.limits import refuse_work
 from agui_host.teams.offboarding import Ended, Leaving
+from events import journal
 from runs.access import access
 from runs.access.notices import mentions
 from runs.lifecycle.steering import messages
@@ -73,24 +77,46 @@ def delete(principal: Principal, run_id: UUID, comment_id: UUID) -> None:
         audit.record(author(principal), run.team, "comment.deleted", str(run.pk))
 
 
-def rate(principal: Principal, run_id: UUID, thumb: Thumb, text: str) -> Feedback:
-    """Rate a run; a second rating replaces the first."""
+def rate(
+    principal: Principal, run_id: UUID, thumb: Thumb, text: str = "", message_id: str = ""
+) -> Feedback:
+    """Rate an answer of a run, or the run; a second rating replaces the first.
+
+    Raises NotFound, Forbidden, LimitReached; Invalid if the agent wrote no such message.
+    """
     run = access.find(principal, run_id, "comment")
+    if message_id and not _is_answer(run, message_id):
+        raise Invalid("The agent wrote no such message.", details={"path": "message_id"})
     values = {"author": author(principal).label, "thumb": thumb, "text": text}
     feedback, _ = Feedback.objects.update_or_create(
-        team=run.team, run=run, writer=principal.actor_id, defaults=values
+        team=run.team,
+        run=run,
+        writer=principal.actor_id,
+        message_id=message_id,
+        defaults=values,
     )
     return feedback
 
 
-def unrate(principal: Principal, run_id: UUID) -> None:
-    """Take one's own rating of a run back; without one, nothing happens."""
+def _is_answer(run: Run, message_id: str) -> bool:
+    """Whether it can be rated; the log is searched for it, so the team pays for its length."""
+    if len(message_id) > LONGEST_ID:
+        return False
+    refuse_work(run.team_id)
+    work.charge(run.team_id, "parse", run.journal.head)
+    events = map(json.loads, journal.of_types(run.pk, {TEXT.start}, run.journal.head))
+    return any(answer_of(event) == message_id for event in events)
+
+
+def unrate(principal: Principal, run_id: UUID, message_id: str = "") -> None:
+    """Take one's own rating back, of an answer or the run; without one, nothing happens."""
     run = access.find(principal, run_id, "comment")
-    Feedback.objects.for_team(run.team).filter(run=run, writer=principal.actor_id).delete()
+    own = Feedback.objects.for_team(run.team).filter(run=run, writer=principal.actor_id)
+    own.filter(message_id=message_id).delete()
 
 
 def ratings(principal: Principal, run_id: UUID) -> QuerySet[Feedback]:
-    """People's ratings of a run."""
+    """People's ratings of a run and of the answers in it."""
     return access.find(principal, run_id).feedback.order_by("pk")
 
 

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.protocol.fold.outline_row import LONGEST_ID
 from agui_host.teams import authentication
 from agui_host.teams.api.bodies import Body
 from agui_host.teams.api.pages import NewestFirst
@@ -154,13 +155,13 @@ class CommentDetail(APIView):
 
 
 class FeedbackSerializer(serializers.ModelSerializer[Feedback]):
-    """One person's rating of a run."""
+    """One person's rating of an answer, or without a ``message_id`` of the whole run."""
 
     run = serializers.UUIDField(source="run_id", read_only=True)
 
     class Meta:
         model = Feedback
-        fields = ["run", "author", "thumb", "text", "updated_at"]
+        fields = ["run", "message_id", "author", "thumb", "text", "updated_at"]
         read_only_fields = fields
 
 
@@ -169,6 +170,10 @@ class RateSerializer(Body):
 
     thumb = serializers.ChoiceField(Thumb.choices)
     text = serializers.CharField(max_length=LONGEST, required=False, default="", allow_blank=True)
+    message_id = serializers.CharField(
+        required=False, default="", allow_blank=True, trim_whitespace=False, max_length=LONGEST_ID,
+        help_text="A message that the agent wrote in the run; without one, the whole run.",
+    )  # fmt: skip
 
 
 class RatingsSerializer(serializers.Serializer[Any]):
@@ -184,24 +189,32 @@ class OldestRatings(OldestFirst):
 
 
 class Ratings(APIView):
-    """The ratings of a run; each person has one."""
+    """The ratings of a run and its answers; each person has one for each."""
 
     @extend_schema(parameters=PAGES, responses={200: RatingsSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
-        """People's ratings of a run, oldest first."""
+        """People's ratings of a run and of its answers, oldest first."""
         pages = OldestRatings()
         rows = pages.read(request, self, comments.ratings(principal_of(request), run_id))
         return pages.answer("feedback", FeedbackSerializer(rows, many=True).data)
 
     @extend_schema(request=RateSerializer, responses={200: FeedbackSerializer})
     def put(self, request: Request, run_id: UUID) -> Response:
-        """Rate a run; a second rating replaces the first."""
+        """Rate an answer of a run, or the run; a second rating replaces the first."""
         data = RateSerializer.read(request)
-        rated = comments.rate(principal_of(request), run_id, Thumb(data["thumb"]), data["text"])
+        thumb, message_id = Thumb(data["thumb"]), data["message_id"]
+        rated = comments.rate(principal_of(request), run_id, thumb, data["text"], message_id)
         return Response(FeedbackSerializer(rated).data)
 
-    @extend_schema(request=None, responses={204: None})
+    @extend_schema(
+        request=None,
+        responses={204: None},
+        parameters=[
+            OpenApiParameter("message_id", str, description="Of an answer; else of the run.")
+        ],
+    )
     def delete(self, request: Request, run_id: UUID) -> Response:
-        """Take your rating of a run back."""
-        comments.unrate(principal_of(request), run_id)
+        """Take your rating of an answer, or of the run, back."""
+        refuse_unknown(request, {"message_id"})
+        comments.unrate(principal_of(request), run_id, request.query_params.get("message_id", ""))
         return Response(status=204)

@@ -128,8 +128,8 @@ LONG = ("result", "usage")
 class RunRowSerializer(RunSerializer):
     """A run in a list, which leaves out long values: the run itself has them."""
 
-    thumbs_up = serializers.IntegerField(read_only=True, help_text="People who rated it up.")
-    thumbs_down = serializers.IntegerField(read_only=True, help_text="People who rated it down.")
+    thumbs_up = serializers.IntegerField(read_only=True, help_text="Of it and its answers.")
+    thumbs_down = serializers.IntegerField(read_only=True, help_text="Of it and its answers.")
     omitted = serializers.SerializerMethodField()
 
     class Meta(RunSerializer.Meta):
@@ -176,7 +176,7 @@ class RunRowSerializer(RunSerializer):
 
 
 def thumbs(kind: Thumb) -> Coalesce:
-    """How many people have rated a run so, as a column of it."""
+    """How often people have rated a run, or an answer in it, so; as a column of the run."""
     rows = Feedback.objects.filter(run=OuterRef("pk"), thumb=kind).order_by().values("run")
     return Coalesce(Subquery(rows.annotate(number=Count("pk")).values("number")), 0)
 

@@ -6,6 +6,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from agui_host.backends.postgres import clock
+from agui_host.protocol.fold.outline_row import LONGEST_ID
 from agui_host.teams.actors import LONGEST
 from agui_host.teams.tenancy import TeamOwned
 
@@ -71,18 +72,22 @@ class Mention(TeamOwned):
 
 
 class Thumb(models.TextChoices):
-    """A person's rating of a run."""
+    """A person's rating of a run, or of an answer in it."""
 
     UP = "up"
     DOWN = "down"
 
 
 class Feedback(TeamOwned):
-    """A thumb and a text, one per person and run."""
+    """A thumb and a text: one per person and answer, or per person and whole run.
+
+    ``message_id`` is the answer, a message that the agent wrote in this run; empty for the run.
+    """
 
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="feedback")
     author = models.CharField(max_length=200)
     writer = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
+    message_id = models.CharField(max_length=LONGEST_ID, blank=True, default="", db_default="")
     thumb = models.CharField(max_length=4, choices=Thumb.choices)
     text = models.TextField(blank=True, default="")
     updated_at = models.DateTimeField(auto_now=True)
@@ -91,13 +96,17 @@ class Feedback(TeamOwned):
         ordering = ["pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["run", "writer"],
+                fields=["run", "writer", "message_id"],
                 condition=~Q(writer=""),  # rows of deleted accounts, from before ids were stored
-                name="feedback_once_per_person",
+                name="feedback_once_per_answer",
             ),
             models.CheckConstraint(
                 condition=Q(thumb__in=Thumb.values), name="feedback_thumb_known"
             ),
+        ]
+        indexes = [
+            # the list of rated runs (runs/api/filters.py)
+            models.Index(fields=["team", "thumb", "-run"], name="feedback_newest"),
         ]
 
     def __str__(self) -> str:

@@ -1,9 +1,12 @@
 """Comments with mentions, thumbs and shares of the seeded runs, by a person called Sue."""
 
+import json
 from datetime import timedelta
 
 from agui_host.backends.postgres import clock
+from agui_host.protocol.part_kinds import TEXT, answer_of
 from agui_host.teams.models import Membership, Team
+from events import journal
 from runs.models import Comment, Feedback, Grant, Mention, Run, Thread, Thumb
 from runs.seed.nasty import HEBREW, MARKDOWN, WIDE
 
@@ -28,10 +31,19 @@ def say(team: Team, runs: list[Run]) -> None:
             Mention(team=team, comment=comment, user=user) for user in people[:1]
         )
         thumb = (Thumb.UP, Thumb.DOWN)[number % 2]
-        Feedback.objects.create(team=team, run=run, author=AUTHOR, writer=WRITER, thumb=thumb)
+        Feedback.objects.create(
+            team=team, run=run, author=AUTHOR, writer=WRITER, thumb=thumb, message_id=_answer(run)
+        )
     for user in people:
         _share(team, user.pk, run=runs[0])
         _share(team, user.pk, thread=runs[-1].thread)
+
+
+def _answer(run: Run) -> str:
+    """The id of a message that the agent wrote in the run; empty without any."""
+    run.journal.refresh_from_db(fields=["head"])
+    events = map(json.loads, journal.of_types(run.pk, {TEXT.start}, run.journal.head))
+    return next(filter(None, map(answer_of, events)), "")
 
 
 def _share(team: Team, user: int, run: Run | None = None, thread: Thread | None = None) -> None:

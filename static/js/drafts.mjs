@@ -44,7 +44,8 @@ export async function sendHere(form, button) {
   // The form was sent: it holds no draft.
   form.reset();
   document.activeElement.blur();
-  if (fresh) part.replaceWith(fresh);
+  if (fresh && holdsDraft(part)) form.replaceWith((form.id && fresh.querySelector(`#${form.id}`)) || form);
+  else if (fresh) part.replaceWith(fresh);
   else part.replaceChildren(...page.querySelectorAll("main > .banner"));
   if (fresh) window.htmx?.process(fresh);
   document.body.dispatchEvent(new Event("news"));

@@ -8,10 +8,16 @@ import { isSignIn, signedOut } from "./session.mjs";
 import { Turn } from "./turn.mjs";
 
 const AHEAD = "800px";
+const NEAR = 80;
 const turns = new Map();
 const wanted = [];
 let reading = false;
 let live = null;
+const end = find("end");
+const opensAtEnd = find("composer") && ["", "#end"].includes(location.hash) && !location.search;
+let atEnd = false;
+let before = 0;
+let below = 0;
 
 const sight = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) if (isIntersecting) want(turns.get(target));
@@ -20,10 +26,14 @@ const sight = new IntersectionObserver((entries) => {
 function adopt() {
   for (const node of document.querySelectorAll("article.turn")) {
     if (turns.has(node)) continue;
-    turns.set(node, new Turn(node));
+    turns.set(node, new Turn(node, stay));
     sight.observe(node);
   }
-  for (const turn of turns.values()) turn.placeComments();
+  for (const turn of turns.values()) {
+    turn.placeComments();
+    turn.placeThumbs();
+  }
+  stay();
   follow();
 }
 
@@ -64,10 +74,28 @@ function follow() {
   });
 }
 
+/** A reader at the end of the thread stays there while turns get another height. */
+function look() {
+  const isAtEnd = end.getBoundingClientRect().top <= innerHeight + NEAR;
+  // Only people scroll up. Without any scrolling, the page has grown.
+  if (isAtEnd || scrollY < before) atEnd = isAtEnd;
+  before = scrollY;
+  if (isAtEnd) below = document.documentElement.scrollHeight - scrollY;
+}
+
+function stay() {
+  if (atEnd && (opensAtEnd || live)) scrollTo({ top: document.documentElement.scrollHeight - below });
+}
+
 document.body.addEventListener("htmx:afterSettle", adopt);
 document.body.addEventListener("htmx:oobAfterSwap", adopt);
+document.body.addEventListener("news", adopt);
 startClock();
 pauseWhenHidden();
 for (const part of document.querySelectorAll(".found, .conversation")) mark(part);
 adopt();
-if (find("composer") && !location.hash && !location.search) find("end").scrollIntoView({ block: "end" });
+if (opensAtEnd) end.scrollIntoView({ block: "end" });
+if (end) {
+  look();
+  addEventListener("scroll", look, { passive: true });
+}

@@ -2,7 +2,7 @@
 
 import { read } from "./api.mjs";
 import { Conversation } from "./conversation.mjs";
-import { find, h, paced, perFrame } from "./dom.mjs";
+import { paced, perFrame, write } from "./dom.mjs";
 import { Fold } from "./fold.mjs";
 import { mark } from "./found.mjs";
 import { retell } from "./source/retell.mjs";
@@ -14,8 +14,9 @@ const ROWS = 5000;
 const PAUSE = 100;
 
 export class Turn {
-  constructor(node) {
-    Object.assign(this, { node, begun: false, fold: new Fold(), data: node.dataset });
+  /** `onDraw()` is called when the turn may have another height. */
+  constructor(node, onDraw) {
+    Object.assign(this, { node, onDraw, begun: false, fold: new Fold(), data: node.dataset });
     this.root = node.querySelector(".conversation");
   }
 
@@ -75,8 +76,6 @@ export class Turn {
   }
 
   show(isLive = false) {
-    const { scrollHeight, clientHeight } = document.documentElement;
-    const atEnd = isLive && scrollY + clientHeight >= scrollHeight - 120;
     if (!this.view) {
       if (!this.fold.items.length) return;
       this.root.replaceChildren();
@@ -90,8 +89,9 @@ export class Turn {
     this.view.cite(this.fold.state, this.fold.stateVersion);
     for (const link of this.root.querySelectorAll("a.at[href^='#']")) link.href = this.data.page + link.hash;
     this.placeComments();
+    this.placeThumbs();
     mark(this.root);
-    if (atEnd) scrollTo({ top: document.documentElement.scrollHeight });
+    this.onDraw();
   }
 
   /** Comments on an event stand after the part of the conversation in which it happened. */
@@ -108,6 +108,29 @@ export class Turn {
       copy.removeAttribute("id");
       place.after(copy);
       comment.hidden = true;
+    }
+  }
+
+  /** Each answer is rated where it stands; the foot has the form, and how the answers are rated. */
+  placeThumbs() {
+    const form = this.node.querySelector("form[data-rated]");
+    if (!form || !this.view) return;
+    const rated = JSON.parse(form.dataset.rated);
+    for (const [key, view] of this.view.shown) {
+      const item = this.fold.byKey.get(key);
+      if (!item?.own || item.open || item.role !== "assistant" || view.rated === form.dataset.rated) continue;
+      view.rated = form.dataset.rated;
+      if (!view.thumbs) {
+        view.thumbs = form.querySelector("template").content.firstElementChild.cloneNode(true);
+        view.node.querySelector("header > .at").before(view.thumbs);
+      }
+      const [up, down, mine] = rated[item.id] ?? [0, 0, ""];
+      const [good, bad] = view.thumbs.children;
+      for (const [button, thumb, people] of [[good, "up", up], [bad, "down", down]]) {
+        button.value = `${mine === thumb ? "" : thumb} ${item.id}`;
+        button.ariaPressed = mine === thumb;
+        write(button.lastElementChild, people || "");
+      }
     }
   }
 

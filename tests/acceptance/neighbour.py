@@ -1,5 +1,6 @@
 """Somebody else's AG-UI server, in a process of its own."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,13 @@ class Neighbour:
     """``app`` served on a port of its own; ``said`` reads what it logs."""
 
     def __init__(
-        self, app: str, folder: Path, *, python: str = sys.executable, cwd: Path = ROOT
+        self,
+        app: str,
+        folder: Path,
+        *,
+        python: Path | str = sys.executable,
+        cwd: Path = ROOT,
+        **env: str,
     ) -> None:
         self.port, self.log = free_port(), folder / "peer.log"
         command = [
@@ -21,9 +28,11 @@ class Neighbour:
             "--port", str(self.port), app,
         ]  # fmt: skip
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, cwd=cwd, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                command, cwd=cwd, env={**os.environ, **env}, stdout=log, stderr=log
+            )
         try:
-            wait_for(self.is_up, "the peer")
+            wait_for(self.is_up, "the peer", seconds=240)
         except BaseException:
             self.stop()
             raise
@@ -45,4 +54,8 @@ class Neighbour:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(20)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:  # it has not come so far as to listen to signals
+            self.process.kill()
+            self.process.wait(20)

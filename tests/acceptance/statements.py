@@ -77,9 +77,9 @@ class Statements:
     def __init__(self, log: Path) -> None:
         self._log = log
 
-    def of(self, act: Callable[[int], object]) -> Asked:
+    def of(self, act: Callable[[int], object], tries: int = TRIES) -> Asked:
         """What the act asks; of several tries the least: whatever else was going on is not its."""
-        return min((self._once(act, number) for number in range(TRIES)), key=_length)
+        return min((self._once(act, number) for number in range(tries)), key=_length)
 
     def _once(self, act: Callable[[int], object], number: int) -> Asked:
         began = self._settled()

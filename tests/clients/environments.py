@@ -20,6 +20,7 @@ def environment(name: str, lock: Path, python: str = sys.executable) -> Path:
             "-q",
             "--no-input",
             "--no-compile",
+            "--no-deps",
             "--require-hashes",
             "-r",
             str(lock),

@@ -6,11 +6,13 @@ that did not run.
 """
 
 import json
+import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -18,20 +20,33 @@ import pytest
 from tests.house.repository import ROOT
 
 SUITE = "tests/conformance"
-LOCK = ROOT / SUITE / "js" / "package-lock.json"
-PEERS = ROOT / SUITE / "products" / "peers"
+NEWEST = os.environ.get("JUDGES_NEWEST", "")
+"""The folder of ``make judges-newest``: other versions than those pinned here."""
+LOCKS = Path(NEWEST) if NEWEST else ROOT / SUITE
+PEERS = LOCKS / "products" / "peers"
 """Locks of the environments of their own, and what runs in them."""
+NIGHTLY = ROOT / SUITE / "nightly.md"
+"""What the judges came to that continuous integration has no time for."""
+NIGHTLY_HEAD = """# Judges that run at night
+
+`make judges` writes this page: what came of the judges that continuous integration has no time for.
+
+"""
+ALONE = ["-m", "judge"]
+"""The arguments that run these judges alone."""
 
 
 class Judge(NamedTuple):
     """``package`` is ``npm:NAME`` or ``pypi:NAME``; its cases are those whose id begins so.
 
     ``peer``: the lock file in ``PEERS`` that pins it, if it has an environment of its own.
+    ``nightly``: continuous integration has no time for it, and its newest result is committed.
     """
 
     package: str
     cases: tuple[str, ...]
     peer: str = ""
+    nightly: bool = False
 
     @property
     def version(self) -> str:
@@ -41,7 +56,8 @@ class Judge(NamedTuple):
             return re.findall(rf"^{self.peer}==([^ ]+)", lock, re.MULTILINE)[0]
         if registry == "pypi":
             return metadata.version(name)
-        locked: Mapping[str, Mapping[str, str]] = json.loads(LOCK.read_text())["packages"]
+        lock = (LOCKS / "js" / "package-lock.json").read_text()
+        locked: Mapping[str, Mapping[str, str]] = json.loads(lock)["packages"]
         return locked[f"node_modules/{name}"]["version"]
 
 
@@ -88,7 +104,21 @@ JUDGES = (
     Judge("npm:@modelcontextprotocol/conformance", _at("products/test_mcp_conformance")),
     Judge("pypi:a2a-sdk<1", _at("products/test_a2a_older"), peer="a2a-sdk"),
     Judge("pypi:openai-agents", _at("products/test_openai_agents"), peer="openai-agents"),
+    Judge("pypi:scim2-tester", _at("products/test_scim_tester"), peer="scim2-tester"),
     Judge("pypi:langchain", _at("products/test_langchain")),
+    Judge("npm:@assistant-ui/react", _at("products/test_assistant_ui")),
+    Judge(
+        "pypi:llama-index-protocols-ag-ui",
+        _at("products/nightly/test_llama_index"),
+        peer="llama-index-protocols-ag-ui",
+        nightly=True,
+    ),
+    Judge(
+        "pypi:ag-ui-crewai", _at("products/nightly/test_crewai"), peer="ag-ui-crewai", nightly=True
+    ),
+    Judge(
+        "pypi:open-webui", _at("products/nightly/test_open_webui"), peer="open-webui", nightly=True
+    ),
     Judge("pypi:standardwebhooks", _at("test_webhooks")),
 )
 """A case may have several judges; of two that fit, the one with the longer beginning has it."""
@@ -99,6 +129,10 @@ def judges_of(case: str) -> list[Judge]:
     fits = [(judge, each) for judge in JUDGES for each in judge.cases if case.startswith(each)]
     longest = max((len(each) for _, each in fits), default=0)
     return [judge for judge, each in fits if len(each) == longest]
+
+
+Row = tuple[str, str, str, str]
+HEAD: Row = ("judge", "version", "cases", "failures")
 
 
 class Table:
@@ -115,13 +149,17 @@ class Table:
         if report.failed or report.skipped:
             self.failures.update(judges)
 
-    @property
-    def lines(self) -> list[str]:
+    def rows(self) -> dict[Judge, Row]:
         """A row for each judge; one without cases has failed."""
-        rows = [("judge", "version", "cases", "failures")]
+        rows = {}
         for judge in JUDGES:
             failures = self.failures[judge] or int(not self.cases[judge])
-            rows.append((judge.package, judge.version, str(self.cases[judge]), str(failures)))
+            rows[judge] = (judge.package, judge.version, str(self.cases[judge]), str(failures))
+        return rows
+
+    @property
+    def lines(self) -> list[str]:
+        rows = [HEAD, *self.rows().values()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -133,11 +171,21 @@ class Table:
         return any(self.failures.values()) or not all(self.cases[judge] for judge in JUDGES)
 
 
+def nightly_page(rows: Iterable[Row]) -> str:
+    """The page of the nightly judges' newest results."""
+    table = [HEAD, ("---",) * 4, *rows]
+    return NIGHTLY_HEAD + "".join(f"| {' | '.join(row)} |\n" for row in table)
+
+
 def main(arguments: list[str]) -> int:
-    """Run them; 1 if one has a failure."""
+    """Run them; 1 if one has a failure. Whole results of nightly judges go to their page."""
     table = Table()
-    code = pytest.main(["-q", "-m", "not soak", SUITE, *arguments], plugins=[table])
+    options = ["-q", "-m", "not soak or judge", f"--ignore={SUITE}/test_judges.py"]
+    code = pytest.main([*options, SUITE, *arguments], plugins=[table])
     print("\n", *table.lines, sep="\n")
+    if not NEWEST and arguments in ([], ALONE):
+        rows = table.rows()
+        NIGHTLY.write_text(nightly_page(rows[judge] for judge in JUDGES if judge.nightly))
     return int(bool(code) or table.failed)
 
 

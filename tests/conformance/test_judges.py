@@ -3,7 +3,7 @@
 import pytest
 
 from agui_host import dialects
-from tests.conformance.judges import JUDGES, SUITE, Table
+from tests.conformance.judges import JUDGES, NIGHTLY, SUITE, Table, nightly_page
 from tests.house.repository import ROOT
 
 OURS = ("Alpine",)
@@ -28,6 +28,29 @@ def test_the_page_names_the_versions_of_products() -> None:
     products = [judge for judge in JUDGES if "/products/" in judge.cases[0]]
     assert products
     assert [judge.package for judge in products if f" | {judge.version} | " not in page] == []
+
+
+def test_the_newest_result_of_nightly_judges_is_here_and_good() -> None:
+    """A version that is raised wants ``make judges``, whose table is committed with it."""
+    lines = NIGHTLY.read_text("utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines]
+    results = {row[0]: row[1:] for row in rows if len(row) == 4}
+    nightly = [judge for judge in JUDGES if judge.nightly]
+    assert nightly
+    for judge in nightly:
+        version, cases, failures = results.pop(judge.package)
+        assert (version, failures) == (judge.version, "0")
+        assert int(cases) > 0
+    assert set(results) == {"judge", "---"}
+    assert nightly_page([]) in NIGHTLY.read_text("utf-8")
+
+
+def test_nightly_judges_are_those_that_are_marked_so() -> None:
+    for judge in JUDGES:
+        for case in judge.cases:
+            file = case.partition("::")[0]
+            for path in ROOT.glob(file if file.endswith(".py") else f"{file}*.py"):
+                assert ("pytest.mark.judge" in path.read_text("utf-8")) == judge.nightly, path
 
 
 def test_a_skipped_case_and_a_judge_without_cases_are_failures() -> None:

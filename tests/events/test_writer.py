@@ -14,8 +14,8 @@ from events import journal
 from events.journal import Claim
 from events.models import Journal
 from events.writer import JournalWriter, commits
-from events.writer.lease import IN_FLIGHT, IN_FLIGHT_BYTES, AppendFailed, LostLease
-from events.writer.writer import COMMIT_ROWS, LARGE
+from events.writer.lease import IN_FLIGHT, IN_FLIGHT_BYTES, ROW, AppendFailed, LostLease
+from events.writer.writer import COMMIT_ROWS, HEAVY
 from tests.events.records import deltas, payloads, record, whole_log
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,14 +77,18 @@ async def test_a_flood_is_stored_with_few_commits_after_a_pause_too() -> None:
         assert writer.commits <= 25
 
 
-async def test_nobody_waits_for_a_large_event() -> None:
-    """It is committed beside the others, and what its own run says next behind it all the same."""
+@pytest.mark.parametrize(
+    "heavy",
+    [[record("CUSTOM", name="big", value="x" * HEAVY)], deltas(HEAVY // ROW)],
+    ids=["large event", "many events"],
+)
+async def test_no_run_waits_for_a_heavy_batch_of_another(heavy: list[Record]) -> None:
+    """It is committed next to the others', and further events of its run after it all the same."""
     large, small = [await db(new_claim) for _ in range(2)]
     others_are_stored = threading.Event()
-    big = record("CUSTOM", name="big", value="x" * LARGE)
     async with running_writer() as writer, asyncio.timeout(20):
         ours, theirs = writer.open(large), writer.open(small)
-        ours.append([big], also=[lambda: others_are_stored.wait(10)])
+        ours.append(heavy, also=[lambda: others_are_stored.wait(10)])
         await asyncio.sleep(0)
         theirs.append(deltas(2))
         await theirs.flush()
@@ -94,9 +98,9 @@ async def test_nobody_waits_for_a_large_event() -> None:
         assert await stored(large) == []
         others_are_stored.set()
         await ours.flush()
-        ours.append([big])  # large and last: the writer ends behind it
+        ours.append(heavy)  # heavy and last: the writer ends behind it
     assert await stored(small) == payloads(deltas(3))
-    assert await stored(large) == payloads([big, *deltas(3), big])
+    assert await stored(large) == payloads([*heavy, *deltas(3), *heavy])
 
 
 async def test_a_flood_has_to_wait_for_room() -> None:

@@ -21,7 +21,7 @@ OWN_ENVIRONMENT = (
 """Their versions exclude the host's, so they have their own requirements."""
 
 WITHOUT_IMPORT = {
-    "daphne": "an app in INSTALLED_APPS, for runserver",
+    "daphne": "an app in INSTALLED_APPS of runserver",
     "tzdata": "the files that zoneinfo reads",
     "granian": "the web server: a program that the supervisor starts",
     "whitenoise": "a middleware, named in the settings",

@@ -55,6 +55,7 @@ def test_one_operation(operation: Any, name: str, value: Any) -> None:
         {"Operations": [{"op": "add", "path": "emails[", "value": "x"}]},
         {"Operations": [{"op": "add", "path": "x" * 5000, "value": "x"}]},
         {"Operations": [{"op": "add", "path": 7, "value": "x"}]},
+        {"Operations": [{"op": "remove", "path": "active"}]},
     ],
 )  # fmt: skip
 def test_odd_bodies_are_refused(body: Any) -> None:

@@ -250,3 +250,19 @@ def test_what_there_is_describes_itself(cast: Cast, directory: Directory) -> Non
         assert directory.ask("GET", f"Schemas/{row['id']}").json == row
     assert directory.ask("GET", "Schemas/none").status == 404
     assert directory.ask("GET", f"Users/{uuid4()}").json["status"] == "404"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "Users/dora", 404), ("DELETE", "Users/dora", 404), ("GET", "Bulk", 404),
+        ("POST", "Nowhere", 404), ("POST", ".search", 501), ("POST", "Users/.search", 501),
+    ],
+)  # fmt: skip
+def test_errors_elsewhere_have_scims_shape(
+    directory: Directory, method: str, path: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = directory.ask(method, path, None if method == "GET" else {})
+    assert (answer.status, answer.json["status"]) == (status, str(status))
+    assert answer.json["schemas"] == ["urn:ietf:params:scim:api:messages:2.0:Error"]
+    assert not [line for line in caplog.records if line.levelname == "ERROR"]

@@ -182,6 +182,11 @@ PEOPLE: dict[str, Door] = {
     "scim/v2/ResourceTypes/<str:name>": Door({"GET": LIST}, "scim/v2/ResourceTypes/User"),
     "scim/v2/Schemas": Door({"GET": LIST}),
     "scim/v2/Schemas/<str:name>": Door({"GET": Who(401, 401, 404, 404)}, "scim/v2/Schemas/none"),
+    "scim/v2/<path:rest>": Door(
+        dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), Who(401, 401, 404, 404)),
+        "scim/v2/Nowhere",
+        body={},
+    ),
     "api/v1/domains": Door({"GET": LIST}),
     "api/v1/group-rules": Door(
         {"GET": LIST, "POST": Who(401, 401, 409, 201)}, body={"group": "crew", "role": "viewer"}

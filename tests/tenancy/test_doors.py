@@ -55,10 +55,11 @@ from runs.models import (
     WebhookDelivery,
 )
 from tests.asgi import Exchange, never_opens, watch
-from tests.cast import Cast, fresh, start
+from tests.cast import Cast, fresh, gathered, set_stage, start
 from tests.runs.asking import interrupted, question
 from tests.runs.files.attaching import attached
-from tests.suite.rereading import Reread
+from tests.suite.rows.kept_rows import KeptRows
+from tests.suite.rows.rereading import Reread
 from tests.tenancy.automation_doors import AUTOMATION
 from tests.tenancy.doors import (
     ADMIN,
@@ -92,6 +93,7 @@ OWN = {"origin": "http://localhost"}
 class House:
     """Alice's two runs, a question, a thread to lose, a key, a member; what the askers send."""
 
+    cast: Cast
     run: Run
     queued: Run
     question: Interrupt
@@ -188,9 +190,18 @@ class House:
         ]
 
 
+KEPT: KeptRows[House] = KeptRows()
+
+
 @pytest.fixture
-def house(cast: Cast, settings: Settings) -> House:
+def house(transactional_db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> House:
+    """Built once, with a cast, ``house.cast``; each test finds its rows as they were then."""
     settings.AGUI_INVITATION_COOLDOWN = 0  # every asker invites the same address
+    set_stage(monkeypatch)
+    return KEPT.put_back() or KEPT.keep(built(gathered()))
+
+
+def built(cast: Cast) -> House:
     message = {"role": "user", "content": SECRET}
     run = start(cast.alice, threadId=THREAD, runId=RUN, messages=[message])
     lifecycle.cancel(run)
@@ -234,14 +245,9 @@ def house(cast: Cast, settings: Settings) -> House:
         {"cron": "0 0 * * *", "input": {"messages": [{"role": "user", "content": SECRET}]}},
     )
     budget = Budget.objects.create(
-        team=cast.team,
-        scope="agent",
-        of=SECRET,
-        key=cast.echo.pk,
-        unit="tokens",
-        max=1,
+        team=cast.team, scope="agent", of=SECRET, key=cast.echo.pk, unit="tokens", max=1,
         created_by="x",
-    )
+    )  # fmt: skip
     issue = Issue.objects.create(
         team=cast.team, agent=cast.echo, fingerprint="f", error_code="x", message=SECRET
     )
@@ -261,7 +267,7 @@ def house(cast: Cast, settings: Settings) -> House:
     TeamDomain.objects.create(team=cast.team, domain=f"{SECRET}.example.com".lower())
     rule = GroupRule.objects.create(team=cast.team, group=SECRET, created_by="x")
     return House(
-        run, queued, interrupt, spare, failed, key, member, comment, grant, token, invited,
+        cast, run, queued, interrupt, spare, failed, key, member, comment, grant, token, invited,
         document, wisdom, delivery, schedule, budget, issue, alert, trial, view, file, rule,
         askers,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from agui_host.teams.models import Role, Scope
 from agui_host.teams.permissions import allowed, within
 from tests.asgi import watch
 from tests.cast import Cast
-from tests.suite.rereading import Reread
+from tests.suite.rows.rereading import Reread
 from tests.tenancy.doors import ASGI, DJANGO, METHODS, NEVER_OPENS, SOCKETS, STAYS_OPEN, Door
 from tests.tenancy.test_doors import OWN, House, house, knock
 from tests.web.calling import calling
@@ -177,10 +177,8 @@ def doors() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("route", "door"), [*doors()])
-async def test_what_the_table_allows(
-    house: House, cast: Cast, bell: None, route: str, door: Door
-) -> None:
-    state, callers = Reread(house.state), await insiders(cast)
+async def test_what_the_table_allows(house: House, bell: None, route: str, door: Door) -> None:
+    state, callers = Reread(house.state), await insiders(house.cast)
     for method, who in door.answers.items():
         action = needs(route, door, method)
         if action is None:
@@ -199,12 +197,12 @@ async def test_what_the_table_allows(
 
 
 @pytest.mark.parametrize("route", SOCKETS)
-async def test_sockets(house: House, cast: Cast, bell: None, route: str) -> None:
+async def test_sockets(house: House, bell: None, route: str) -> None:
     door = SOCKETS[route]
     owner = door.answers["WS"].owner
     if owner in (STAYS_OPEN, NEVER_OPENS):
         return  # what it lets them do: ``test_requests_of_the_host_socket``
-    for headers, has in (await insiders(cast)).values():
+    for headers, has in (await insiders(house.cast)).values():
         _, code = await watch(house.url(door, route), {**OWN, **headers})
         assert code == (owner if has("view") or owner == 4404 else 4403)
 
@@ -221,8 +219,8 @@ REQUESTS = {
 """The rest of ``METHODS`` is about the socket itself."""
 
 
-async def test_requests_of_the_host_socket(house: House, cast: Cast, bell: None) -> None:
-    for name, (headers, has) in (await insiders(cast)).items():
+async def test_requests_of_the_host_socket(house: House, bell: None) -> None:
+    for name, (headers, has) in (await insiders(house.cast)).items():
         before = await db(house.state)
         async with calling({**OWN, **headers}) as peer:
             for method, action in REQUESTS.items():

@@ -14,6 +14,7 @@ import pytest
 from django.urls import get_resolver
 
 from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes import registry
 from agui_host.web import routing
 from agui_host.web.consumers.export.exports import FORMATS
 from events.writer import JournalWriter
@@ -21,7 +22,8 @@ from runs.access import sharing
 from runs.access.sharing import Terms, To
 from runs.models import Run, Thread, Visibility
 from tests.asgi import Exchange
-from tests.cast import Cast, Register, fresh, perform, start
+from tests.cast import Cast, fresh, gathered, new_agent, perform, set_stage, start
+from tests.suite.rows.kept_rows import KeptRows
 from tests.tenancy.readers import (
     ACTS,
     API,
@@ -93,9 +95,20 @@ class House:
         return {"owner": self.cast.alice.cookie | page, "thread": self.cast.vera.cookie | page}
 
 
+KEPT: KeptRows[House] = KeptRows()
+
+
 @pytest.fixture
-async def house(cast: Cast, register: Register, writer: JournalWriter) -> House:
-    agent = await db(register, "talk", talk, is_tool=True)
+async def house(monkeypatch: pytest.MonkeyPatch, writer: JournalWriter) -> House:
+    """Built once, with a cast; each test finds its rows as they were then."""
+    set_stage(monkeypatch)
+    registry.agent("talk")(talk)
+    return await db(KEPT.put_back) or await db(KEPT.keep, await _built(writer))
+
+
+async def _built(writer: JournalWriter) -> House:
+    cast = await db(gathered)
+    agent = await db(new_agent, cast.team, "talk", talk, is_tool=True)
 
     async def run(name: str, text: str, **body: Any) -> Run:
         messages = [{"id": f"user-{name}", "role": "user", "content": text}]
@@ -163,7 +176,7 @@ LIVE = {
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("url", LIVE.values(), ids=LIVE)
 async def test_a_live_run_is_shown_alone(
-    house: House, register: Register, writer: JournalWriter, bell: None, url: str
+    house: House, writer: JournalWriter, bell: None, url: str
 ) -> None:
     """While its agent works, to all who see the run alone, and not to the others."""
     may_end = asyncio.Event()
@@ -179,7 +192,7 @@ async def test_a_live_run_is_shown_alone(
         to = (To(member="charlie", team=team), To(team=team), To(member="bob"), To())
         return [sharing.share(owner, run, each, Terms())[1] for each in to]
 
-    agent = await db(register, "talk-on", talk_on)
+    agent = await db(new_agent, house.cast.team, "talk-on", talk_on)
     body = {"threadId": "t", "runId": "live", "messages": [MESSAGE], "state": EARLIER}
     run = await db(lambda: start(house.cast.alice, agent, **body))
     working = asyncio.create_task(perform(run, writer))

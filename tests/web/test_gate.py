@@ -127,6 +127,7 @@ async def test_starts_rest_while_others_have_streams_open(
     settings.AGUI_REQUEST_WAIT = 1e9
     monkeypatch.setattr("agui_host.web.gate.RECENT", 0.0)
     monkeypatch.setattr("agui_host.web.gate.BUSY", 1.0)
+    monkeypatch.setattr(Recent, "of", lambda self, caller: 1e9)  # it starts many
     gate = Gate(8, starts=2, rest=1e6)
     own_stream = await gate.enter("a", "join")
     own_stream.release()
@@ -153,6 +154,22 @@ async def test_starts_rest_while_others_have_streams_open(
             assert len(later) == 2, "the other stream is over"
     own_stream.close()
     assert (gate._open, gate._open_of) == (0, {})
+
+
+async def test_a_caller_that_starts_a_few_runs_does_not_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agui_host.web.gate.RECENT", 1e9)
+    monkeypatch.setattr("agui_host.web.gate.FEW", 3.0)
+    gate = Gate(8, starts=2, rest=1e6)
+    (await gate.enter("b", "join")).release()
+    for _ in range(4):
+        async with entering(gate, "a") as starts:
+            assert len(starts) == 1
+            await asyncio.sleep(0.001)
+            starts[0].close()
+    async with entering(gate, "a") as fifth, entering(gate, "c") as of_c:
+        assert (len(fifth), len(of_c)) == (0, 1)
 
 
 async def test_a_caller_counts_as_there_by_its_recent_requests(
@@ -185,7 +202,8 @@ async def test_starts_never_rest_for_a_request_without_a_known_credential(
         stranger = await gate.enter("address:192.0.2.1", "read", known=False)
         stranger.release()
     assert gate._presence_of_others("team:a") == 0.0
-    (await gate.enter("team:a", "start")).close()
+    for _ in range(100):
+        (await gate.enter("team:a", "start")).close()
     async with entering(gate, "team:a") as starts:
         assert len(starts) == 1, "it did not rest"
     assert (gate._open, gate._open_of) == (0, {})

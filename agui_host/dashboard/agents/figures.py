@@ -8,7 +8,7 @@ from django.db.models import OuterRef, Subquery
 
 from agui_host.backends.postgres import clock
 from agui_host.dashboard.listing import HEAVY
-from agui_host.dashboard.overview.overview import Line, Sums, address, text_of
+from agui_host.dashboard.overview.overview import MEASURES, Line, Sums, address, text_of
 from agui_host.dashboard.runs_list import columns
 from agui_host.runtimes import team_agents
 from agui_host.runtimes.models import Agent, AgentVersion
@@ -72,7 +72,7 @@ def listing(principal: Principal) -> tuple[list[Entry], bool]:
     period = Period(since, figures.day_of(clock.now()) + DAY)
     lines = {agent.slug: _line(agent, since) for agent in agents}
     keys = figures.by({"agent"}) | {"day": _slot("%(begin)s")}
-    for row in figures.read(principal, keys, period, listed=True, begin=since):
+    for row in figures.read(principal, keys, period, listed=True, measures=MEASURES, begin=since):
         if line := lines.get(row["agent"]):
             line.sums.add(row)
             line.days[row["day"]].add(row)
@@ -99,16 +99,17 @@ def of(principal: Principal, agent: Agent) -> Entry:
     since = figures.day_of(now) - (DAYS - 1) * DAY
     entry = Entry(agent, _line(agent, since))
     own: dict[str, Any] = {"listed": True, "slugs": [agent.slug]}
+    some: dict[str, Any] = own | {"measures": MEASURES}
     keys = figures.by({"agent"}) | {"day": _slot("%(begin)s")}
     current = Period(since, figures.day_of(now) + DAY)
-    for row in figures.read(principal, keys, current, begin=since, **own):
+    for row in figures.read(principal, keys, current, begin=since, **some):
         entry.line.sums.add(row)
         entry.line.days[row["day"]].add(row)
     # The same hours of the days before; only the last of these days is read by the hour.
     cut = figures.hour_of(now) + HOUR - DAYS * DAY
     last = figures.day_of(cut)
     for before in (Period(since - DAYS * DAY, last), Period(last, cut)):
-        for row in figures.read(principal, figures.by({"agent"}), before, **own):
+        for row in figures.read(principal, figures.by({"agent"}), before, **some):
             entry.line.before.add(row)
     buckets = figures.durations(principal, current, **own).get(agent.slug, {})
     entry.p50, entry.line.p95 = (figures.percentile(buckets, share) for share in (0.5, 0.95))

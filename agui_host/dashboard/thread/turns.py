@@ -1,15 +1,16 @@
 """A run as a turn of a conversation, as the thread's page and its fragments show it."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 from uuid import UUID
+from zlib import crc32
 
 from agui_host.dashboard import listing
 from agui_host.dashboard.inbox import cards
 from agui_host.dashboard.inbox.cards import Card
-from agui_host.protocol.strict_json import dumps_any
+from agui_host.protocol.strict_json import dumps, dumps_any
 from agui_host.protocol.views.redaction import Redaction
 from agui_host.teams.authentication import Principal
 from runs.access import access, again
@@ -22,16 +23,22 @@ LONGEST = 4_000
 MOST_PARTS = 60
 TOOL, ASSISTANT = "tool", "assistant"
 LAST, REPLACED = "last", "replaced"
+UNRATED = Thumbs()
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A message or a call of a tool, in words. ``kind`` is the message's role, or ``tool``."""
+    """A message or a call of a tool, in words. ``kind`` is the message's role, or ``tool``.
+
+    ``answer`` is the id of a message that the agent wrote in this run, which people can rate.
+    """
 
     kind: str
     name: str
     text: str
     is_cut: bool
+    answer: str = ""
+    thumbs: Thumbs = UNRATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ class Turn:
     may_run_again: bool
     may_change: bool
     may_comment: bool
-    thumbs: Thumbs
+    thumbs: dict[str, Thumbs]
 
     @property
     def first_words(self) -> str:
@@ -62,6 +69,17 @@ class Turn:
     def is_replaced(self) -> bool:
         """Whether a later run gave another answer, so that this one is folded."""
         return self.fate == REPLACED
+
+    @property
+    def thumbs_of_run(self) -> Thumbs | None:
+        """The ratings of the whole run; None if only its answers are rated."""
+        has_answers = any(part.answer for part in self.parts) or listing.is_active(self.run)
+        return self.thumbs.get("", None if has_answers else UNRATED)
+
+    @property
+    def rated(self) -> str:
+        """The ratings by answer as JSON, for the script that draws the turn."""
+        return dumps({key: [each.up, each.down, each.mine] for key, each in self.thumbs.items()})
 
     @property
     def stamp(self) -> str:
@@ -77,9 +95,9 @@ def fate(follower: Run | None, replacing: Collection[UUID]) -> str:
     return REPLACED if follower.pk in replacing else "followed"
 
 
-def stamp(run: Run, questions: str, comments: int, fate: str, thumbs: Thumbs) -> str:
+def stamp(run: Run, questions: str, comments: int, fate: str, thumbs: dict[str, Thumbs]) -> str:
     """``Turn.stamp`` from its parts."""
-    rated = f"{thumbs.up}-{thumbs.down}{thumbs.mine}"
+    rated = crc32(repr(thumbs).encode()) if thumbs else 0
     return f"{run.pk}.{run.status}.{questions}.{comments}.{fate}.{rated}"
 
 
@@ -107,11 +125,12 @@ def made(
         if only is not None and run.pk not in only:
             continue
         beginning = turns.beginning(principal, run, redaction)
+        thumbs = rated.get(run.pk, {})
         conversation.append(
             Turn(
                 run=run,
                 number=first + place,
-                parts=_parts(principal, run, beginning, is_link=redaction is not None),
+                parts=_parts(principal, run, beginning, thumbs, is_link=redaction is not None),
                 failure=beginning.failure or run.error_code,
                 complete=beginning.complete,
                 questions=questions.get(run.pk, []),
@@ -120,7 +139,7 @@ def made(
                 may_run_again=follower is None and again.may_run_again(principal, run),
                 may_change=redaction is None and again.may_change(principal, run),
                 may_comment=redaction is None and access.may(principal, "comment", run),
-                thumbs=rated.get(run.pk, Thumbs()),
+                thumbs=thumbs,
             )
         )
     return conversation
@@ -140,7 +159,7 @@ def stamps(principal: Principal, runs: list[Run]) -> dict[UUID, str]:
             cards.stamp_of_rows(questions.get(run.pk, [])),
             len(remarks.get(run.pk, [])),
             fate(follower, replacing),
-            rated.get(run.pk, Thumbs()),
+            rated.get(run.pk, {}),
         )
         for run, follower in _followed(runs)
     }
@@ -151,8 +170,15 @@ def _followed(runs: list[Run]) -> Iterator[tuple[Run, Run | None]]:
     return zip_longest(runs, runs[1:])
 
 
-def _parts(principal: Principal, run: Run, beginning: Beginning, *, is_link: bool) -> list[Part]:
-    parts = list(_told(beginning.messages))[:MOST_PARTS]
+def _parts(
+    principal: Principal,
+    run: Run,
+    beginning: Beginning,
+    thumbs: dict[str, Thumbs],
+    *,
+    is_link: bool,
+) -> list[Part]:
+    parts = list(_told(beginning, thumbs))[:MOST_PARTS]
     if parts or is_link or not listing.is_active(run):
         return parts
     if not access.sees_thread(principal, run):
@@ -161,14 +187,18 @@ def _parts(principal: Principal, run: Run, beginning: Beginning, *, is_link: boo
     return [_part("user", "", words)] if words else []
 
 
-def _told(messages: Iterable[dict[str, Any]]) -> Iterable[Part]:
-    for message in messages:
+def _told(beginning: Beginning, thumbs: dict[str, Thumbs]) -> Iterable[Part]:
+    for message in beginning.messages:
         role = message.get("role", "")
         if role in (TOOL, "activity", "reasoning", "system", "developer"):
             continue  # results are in the card of their call, which a script unfolds
         text = _text(message.get("content"))
         if text:
-            yield _part(role, str(message.get("name") or ""), text)
+            part = _part(role, str(message.get("name") or ""), text)
+            answer = str(message.get("id"))
+            if answer in beginning.answers:
+                part = replace(part, answer=answer, thumbs=thumbs.get(answer, UNRATED))
+            yield part
         for call in message.get("toolCalls") or ():
             function = call.get("function") or {}
             yield _part(TOOL, str(function.get("name", "")), str(function.get("arguments", "")))

@@ -149,15 +149,18 @@ def comment(request: HttpRequest, principal: Principal, key: UUID) -> HttpRespon
 
 @action("thread")
 def rate(request: HttpRequest, principal: Principal, key: UUID) -> HttpResponse:
-    """Rate a run of the thread up or down, or take the rating back."""
+    """Rate an answer of the thread, or a run of it, or take the rating back.
+
+    ``thumb`` is ``up``, ``down`` or nothing, and after a space the id of the answer.
+    """
     run = _run_of(request, principal, key)
-    thumb = request.POST.get("thumb", "")
+    thumb, _, message_id = request.POST.get("thumb", "").partition(" ")
     if thumb not in (*Thumb.values, ""):
         raise Invalid("A rating is up or down.")
     if thumb:
-        comments.rate(principal, run.pk, Thumb(thumb), "")
+        comments.rate(principal, run.pk, Thumb(thumb), message_id=message_id)
     else:
-        comments.unrate(principal, run.pk)
+        comments.unrate(principal, run.pk, message_id)
     return redirect(f"{request.path.removesuffix('rate')}#foot-{run.pk}")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from agui_host.dialects.ai_sdk.request import TEXT, VALUE
 from agui_host.protocol.errors import HostError
 from agui_host.protocol.questions import table
 from agui_host.protocol.strict_json import BadJson, loads
@@ -93,7 +94,7 @@ class Stream(RuleFold):
             return None
         if message.get("error"):
             return {"type": "tool-output-error", "toolCallId": key, "errorText": message["error"]}
-        output = _value(message["content"])
+        output = _output(str(message.get("id")), message["content"])
         return {"type": "tool-output-available", "toolCallId": key, "output": output}
 
     def _answer(self, entry: Event) -> Frame | None:
@@ -246,6 +247,14 @@ def _value(content: Any) -> Any:
         with suppress(BadJson):
             return loads(content.encode())
     return content
+
+
+def _output(message_id: str, content: Any) -> Any:
+    """What a client's tool returned: results of other dialects do not say how they became text."""
+    if message_id.endswith(VALUE) and isinstance(content, str):
+        with suppress(BadJson):
+            return loads(content.encode())
+    return content if message_id.endswith(TEXT) else _value(content)
 
 
 def _data(name: str, data: Any, **members: Any) -> Frame:

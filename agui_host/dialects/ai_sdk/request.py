@@ -17,6 +17,8 @@ Json = dict[str, Any]
 TRIGGERS = ("submit-message", "regenerate-message")
 _NONE: frozenset[str] = frozenset()
 OUTPUTS = ("output-available", "output-error")
+VALUE, TEXT = "-value", "-text"
+"""How the id of a client's result ends: whether its content is JSON, or the text that it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +124,9 @@ def _results(parts: list[Json]) -> list[Json]:
         if part.get("state") in OUTPUTS and not part.get("providerExecuted"):
             key = part["toolCallId"]
             output = part.get("output", part.get("errorText", ""))
-            message = {"id": f"{key}-result", "role": "tool", "toolCallId": key}
-            message["content"] = output if isinstance(output, str) else dumps(output)
+            is_text = isinstance(output, str)
+            message = {"id": key + (TEXT if is_text else VALUE), "role": "tool", "toolCallId": key}
+            message["content"] = output if is_text else dumps(output)
             if part["state"] == "output-error":
                 message["error"] = str(part.get("errorText", ""))
             messages.append(message)

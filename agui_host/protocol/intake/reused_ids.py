@@ -296,10 +296,8 @@ class ReusedIds:
         if self.room < 0:
             raise RunFailed(RunErrorCode.EVENT_TOO_LARGE, "The run's snapshots bring too many ids.")
         ids = {message["id"] for message in messages}
-        users = [place for place, each in enumerate(messages) if each["role"] == "user"]
-        met: dict[tuple[str, str], int] = {}
-        roles: dict[str, str] = {}
-        earlier = users[-1] + 1 if users else 0
+        earlier = max((n for n, m in enumerate(messages, 1) if m["role"] == "user"), default=0)
+        met, roles, in_place = dict[tuple[str, str], int](), dict[str, str](), True
         for place, message in enumerate(messages):
             if place < earlier and message["id"]:
                 roles.setdefault(message["id"], message["role"])
@@ -309,8 +307,10 @@ class ReusedIds:
             role = message["role"]
             if role == "tool":
                 message["toolCallId"] = self._nth_call(message["toolCallId"], met)
-                self._result_again(message, ids)
+                if in_place:  # behind a new message its old id would put it before that one
+                    self._result_again(message, ids)
             message["id"] = self._nth(role, message["id"], met, roles)
+            in_place = in_place and (message["id"] in self._own or message["id"] in self._taken)
             ids.add(message["id"])
             roles.setdefault(message["id"], role)
 

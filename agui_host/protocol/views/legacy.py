@@ -7,7 +7,7 @@ Read from the schemas and verifiers of ``@ag-ui/client`` 0.0.35 to 0.0.59, and t
 | --- | --- | --- |
 | 0.0.59 | outcome ``cancelled`` | RUN_ERROR, code ``abort`` |
 | 0.0.59 | questions that a rule of the agent made | a success, as the framework sent it |
-| 0.0.59 | ``pendingToolCallIds`` of a success | a success without them |
+| 0.0.59 | ``pendingToolCallIds`` of a success | no outcome, which waits for its calls |
 | 0.0.59 | content parts of a tool's result, a user's part of source ``file`` | text |
 | 0.0.58 | SUBAGENT_*; two steps of one name at once | nothing; the outer one |
 | 0.0.57 | anything behind RUN_ERROR | nothing |
@@ -237,11 +237,11 @@ def ending(event: Event) -> Event:
     if outcome.get("type") == "cancelled":
         more = {name: event[name] for name in ("usage", "timestamp") if name in event}
         return {"type": "RUN_ERROR", "message": "The run was cancelled.", "code": STOPPED} | more
-    if "pendingToolCallIds" in outcome:
-        return {**event, "outcome": {"type": "success"}}
-    questions = outcome.get("interrupts")
-    if questions and all(table.rule_of(question) for question in questions):
-        # Front ends of 0.x answer these as their framework expects, once they see no interrupt.
+    questions = outcome.get("interrupts") or ()
+    ruled = questions and all(table.rule_of(question) for question in questions)
+    if ruled or "pendingToolCallIds" in outcome:
+        # Front ends of 0.x answer questions as their framework expects, once they see no interrupt;
+        # an explicit success means to assistant-ui that the run waits for no call.
         return {name: value for name, value in event.items() if name != "outcome"}
     return event
 

@@ -20,6 +20,7 @@ import httpx
 from django.conf import settings
 
 from agui_host.backends import apart
+from agui_host.protocol import patient_json
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.protocol.schema import TERMINAL
 from agui_host.protocol.sizes import LongEvent
@@ -246,7 +247,6 @@ class HttpRuntime:
                 response = await _client().send(request, stream=True)
         except TimeoutError:
             raise httpx.ReadTimeout("no answer in time", request=request) from None
-        # Only the status counts: a body could be endless.
         await Stream(response, self._timeouts).leave(whole=True)
         return response.status_code
 
@@ -341,7 +341,7 @@ def _parsed(data: str) -> dict[str, Any] | None:
             f"The remote agent sent an event with more than {MAX_VALUES:,} values.",
         )
     try:
-        event = json.loads(data)
+        event = patient_json.loads(data)
     except (ValueError, RecursionError):
         event = None
     if not isinstance(event, dict):

@@ -1,17 +1,18 @@
 """The tool calls of a team's runs: by tool, the newest ones, and doubles."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Aggregate, BigIntegerField, Count, Q, QuerySet
+from django.db.models import Count, Func, Q, QuerySet, SmallIntegerField
 
+from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
 from agui_host.teams.tenancy import TeamQuerySet
 from runs.access.insight.visibility import to_reader
+from runs.access.usage import figures
+from runs.lifecycle.usage import sums
 from runs.models import Called, ToolCall
 
 NEWEST = 30_000
@@ -21,19 +22,38 @@ EARLIER = 20
 """Earlier calls that are shown with a double."""
 
 
-class Percentile(Aggregate):
-    """The value that a share of the rows does not exceed; rows without one do not count."""
+class Bucket(Func):
+    """The bucket of a duration, as the usage of a team has them."""
 
-    function = "percentile_disc"
-    template = "%(function)s(%(share)s) within group (order by %(expressions)s)"
-    output_field = BigIntegerField()
+    template = sums.BUCKET.format(took="%(expressions)s")
+    output_field = SmallIntegerField()
+
+
+@dataclass(slots=True)
+class Tool:
+    """The figures of a tool, with the slugs of the agents that called it."""
+
+    name: str
+    calls: int = 0
+    failed: int = 0
+    doubles: int = 0
+    agents: list[str] = field(default_factory=list)
+    took: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def p50(self) -> float | None:
+        return figures.percentile(self.took, 0.5)
+
+    @property
+    def p95(self) -> float | None:
+        return figures.percentile(self.took, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
     """Figures by tool; ``since`` is later than asked for where there are more than ``NEWEST``."""
 
-    rows: Sequence[Any]
+    rows: Sequence[Tool]
     since: datetime
     is_cut: bool
 
@@ -52,16 +72,28 @@ def by_tool(principal: Principal, since: datetime) -> Tools:
     oldest = calls.values_list("at", flat=True)[NEWEST : NEWEST + 1].first()
     if oldest is not None:
         rows = rows.filter(at__gt=oldest)
-    sums = rows.values("name").annotate(
-        calls=Count("pk"),
-        failed=Count("pk", filter=Q(status=Called.ERROR)),
-        doubles=Count("pk", filter=~Q(double="") & to_reader(principal, whole=True)),
-        p50=Percentile("took_ms", share=0.5),
-        p95=Percentile("took_ms", share=0.95),
-        agents=ArrayAgg("agent__slug", distinct=True, default=[]),
+    tools: dict[str, Tool] = {}
+    slugs = dict(Agent.objects.for_team(principal.team).values_list("pk", "slug"))
+    # Two small tables, each read from the index alone, in place of one that has to be sorted.
+    counted = rows.order_by().values("name", "agent_id").annotate(
+        calls=Count("at"),
+        failed=Count("at", filter=Q(status=Called.ERROR)),
+        doubles=Count("at", filter=~Q(double="") & to_reader(principal, whole=True)),
     )  # fmt: skip
-    tools = list(sums.order_by("-calls", "name")[:TOOLS])
-    return Tools(tools, since if oldest is None else oldest, oldest is not None)
+    for row in counted:
+        tool = tools.setdefault(row["name"], Tool(row["name"]))
+        tool.calls += row["calls"]
+        tool.failed += row["failed"]
+        tool.doubles += row["doubles"]
+        tool.agents.append(slugs.get(row["agent_id"], ""))
+    took = rows.order_by().filter(took_ms__isnull=False).values("name", bucket=Bucket("took_ms"))
+    for group in took.annotate(calls=Count("at")):
+        if (called := tools.get(group["name"])) is not None:  # first called since the last line
+            called.took[group["bucket"]] = group["calls"]
+    first = sorted(tools.values(), key=lambda tool: (-tool.calls, tool.name))[:TOOLS]
+    for tool in first:
+        tool.agents.sort()
+    return Tools(first, since if oldest is None else oldest, oldest is not None)
 
 
 def doubles(

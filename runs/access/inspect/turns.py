@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Min, Q, QuerySet, Sum
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum, Value
 
 from agui_host.errors import Forbidden, NotFound
 from agui_host.protocol.errors import Invalid
 from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.part_kinds import answer_of
 from agui_host.protocol.views.link import LinkView
 from agui_host.protocol.views.redaction import Redaction
 from agui_host.teams.authentication import Principal
@@ -37,12 +38,14 @@ REGENERATES = r'"regenerate":\s*true'
 class Beginning:
     """The messages of a run's first events; ``complete``: these are all of its events.
 
-    ``failure`` is the message of the error that ended it.
+    ``answers`` are the ids of the messages that the agent wrote in this run; ``failure`` is the
+    message of the error that ended it.
     """
 
     messages: list[dict[str, Any]] = field(default_factory=list)
     failure: str = ""
     complete: bool = True
+    answers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Thumbs:
-    """How many people rated a run up and down, and how the reader did."""
+    """How many people rated an answer, or a run, up and down, and how the reader did."""
 
     up: int = 0
     down: int = 0
@@ -115,19 +118,23 @@ def containing(principal: Principal, newest_run: Run, text: str) -> list[Run]:
     return list(search.containing(rows, newest_run.team_id, text)[:MOST_FOUND])
 
 
-def thumbs(principal: Principal, runs: list[Run]) -> dict[UUID, Thumbs]:
-    """The ratings of these runs, which the caller has found; a link shows its visitor none."""
-    by_run: dict[UUID, Thumbs] = {}
+def thumbs(principal: Principal, runs: list[Run]) -> dict[UUID, dict[str, Thumbs]]:
+    """The ratings of these runs, which the caller has found, by the id of the answer.
+
+    The id is empty for ratings of a whole run. A link shows its visitor none.
+    """
+    by_run: dict[UUID, dict[str, Thumbs]] = {}
     if principal.kind == "link":
         return by_run
-    rows = Feedback.objects.already_found().filter(run__in=[run.pk for run in runs])
-    for run_id, thumb, writer in rows.values_list("run_id", "thumb", "writer"):
-        so_far = by_run.get(run_id, Thumbs())
-        by_run[run_id] = Thumbs(
-            so_far.up + (thumb == Thumb.UP),
-            so_far.down + (thumb == Thumb.DOWN),
-            thumb if writer == principal.actor_id else so_far.mine,
-        )
+    rows = Feedback.objects.already_found().filter(run__in=[run.pk for run in runs]).order_by()
+    counted = rows.values("run_id", "message_id").annotate(
+        up=Count("pk", filter=Q(thumb=Thumb.UP)),
+        down=Count("pk", filter=Q(thumb=Thumb.DOWN)),
+        mine=Max("thumb", filter=Q(writer=principal.actor_id), default=Value("")),
+    )
+    for row in counted.order_by("run_id", "message_id"):
+        rated = Thumbs(row["up"], row["down"], row["mine"])
+        by_run.setdefault(row["run_id"], {})[row["message_id"]] = rated
     return by_run
 
 
@@ -166,13 +173,15 @@ def beginning(
         return Beginning()
     alone = sight.view(principal, run)
     link = None if redaction is None else LinkView(redaction, alone)
-    fold = Fold()
+    fold, answers = Fold(), set()
     try:
         stored = journal.read_after(run.pk, 0, events)
     except Purged:
         return Beginning()
     for _, _, payload in stored.rows:
         event = json.loads(payload)
+        if (message := answer_of(event)) is not None:
+            answers.add(message)
         if link is not None:
             for visible in link.show(event):
                 fold.feed(visible)
@@ -180,7 +189,7 @@ def beginning(
             fold.feed(event if alone is None else alone.show(event))
     failure = (fold.terminal or {}).get("message", "") if fold.terminal else ""
     complete = not stored.rows or stored.rows[-1][0] >= run.journal.head
-    return Beginning(fold.messages, str(failure), complete)
+    return Beginning(fold.messages, str(failure), complete, frozenset(answers))
 
 
 def questions(runs: list[Run]) -> QuerySet[Interrupt]:

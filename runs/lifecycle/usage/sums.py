@@ -4,6 +4,7 @@ from runs.models import Grain
 
 BASE = 1.1
 """A bucket's upper bound is so many times that of the bucket before."""
+BUCKET = f"ceil(ln(greatest({{took}}, 1)::float8) / ln({BASE}::float8))::smallint"
 OUTCOMES = ("succeeded", "interrupted", "cancelled", "failed")
 AMOUNTS = ("tokens_in", "tokens_out", "tokens_cached", "cost", "questions", "queued_ms")
 MEASURES = ("parts", "runs", *OUTCOMES, *AMOUNTS)
@@ -56,8 +57,7 @@ _SHARED = {
     "cost": "cost",
 }
 _TOOK = """
-select date_trunc('day', created_at, 'UTC') as at, agent_id, owner,
-       ceil(ln(greatest(took_ms, 1)::float8) / ln({base}::float8))::smallint as bucket,
+select date_trunc('day', created_at, 'UTC') as at, agent_id, owner, {bucket} as bucket,
        sum(sign) as runs
   from {changes} where took_ms is not null group by 1, 2, 3, 4
 """
@@ -117,7 +117,7 @@ def parts(changes: str) -> str:
 
 def took(changes: str) -> str:
     """How many runs among ``changes`` are in each bucket of durations."""
-    return _TOOK.format(changes=changes, base=BASE)
+    return _TOOK.format(changes=changes, bucket=BUCKET.format(took="took_ms"))
 
 
 def sums() -> str:

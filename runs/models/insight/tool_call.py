@@ -61,7 +61,12 @@ class ToolCall(TeamOwned):
             ),
         ]
         indexes = [
-            models.Index(fields=["team", "-at"], name="call_team_newest"),
+            # with all that the figures by tool read
+            models.Index(
+                fields=["team", "-at"],
+                include=["name", "agent", "owner", "run", "status", "double", "took_ms"],
+                name="call_figures",
+            ),
             models.Index(fields=["team", "name", "-at"], name="call_tool_newest"),
             models.Index(fields=["agent", "-at"], name="call_agent_newest"),
             # failed calls, and calls without a result, which are few

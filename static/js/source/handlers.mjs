@@ -38,7 +38,7 @@ export const HANDLERS = {
     if (item) this.changed.add(Object.assign(item, { open: false, until: event.timestamp }));
   },
   TEXT_MESSAGE_START({ messageId, role = "assistant", name }, seq) {
-    this.item("message", messageId, seq, { role, name, text: new Text() }).open = true;
+    Object.assign(this.item("message", messageId, seq, { role, name, text: new Text() }), { open: true, own: true });
   },
   TEXT_MESSAGE_CONTENT: appends("message", "messageId"),
   TEXT_MESSAGE_END: closes("message", "messageId"),

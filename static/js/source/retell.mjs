@@ -35,7 +35,7 @@ const TELLERS = {
 };
 
 function speech(fold, row, known = {}) {
-  const named = row.kind === "message" ? { role: row.name || "assistant" } : { name: row.name };
+  const named = row.kind === "message" ? { role: row.name || "assistant", own: true } : { name: row.name };
   fold.item(row.kind, row.id, row.seq0, { ...named, text: new Text(row.gist), ...known, ...times(row) });
 }
 

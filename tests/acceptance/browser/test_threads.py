@@ -83,6 +83,22 @@ def test_continue_regenerate_and_comment_in_place(
     assert page.url.partition("#")[0] == place
 
 
+def test_an_answer_is_rated_in_place_next_to_a_draft(open_page: Open, host: Host) -> None:
+    page = open_page(talk(host, f"rated-{uuid4()}", "one"))
+    turn = turns(page).last
+    field = turn.get_by_label("Comment on")
+    turn.get_by_text("Comment", exact=True).click()
+    field.fill(DRAFT)
+    good = turn.locator(".message.assistant").get_by_role("button", name="Good answer")
+    good.click()
+    expect(good).to_have_attribute("aria-pressed", "true")
+    expect(good).to_have_text("1")
+    expect(field).to_have_value(DRAFT)
+    good.click()
+    expect(good).to_have_attribute("aria-pressed", "false")
+    expect(field).to_have_value(DRAFT)
+
+
 def test_a_draft_survives_the_answer_to_another_question_of_the_run(
     open_page: Open, host: Host
 ) -> None:

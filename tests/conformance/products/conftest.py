@@ -13,9 +13,12 @@ import pytest
 from tests.acceptance.host import Host
 from tests.acceptance.neighbour import Neighbour
 from tests.clients.environments import programs
+from tests.conformance.judges import NEWEST
+from tests.conformance.judges import PEERS as LOCKS
 from tests.conftest import own_data_dir
 
 PEERS = Path(__file__).parent / "peers"
+"""What runs in environments of their own."""
 Play = Callable[..., dict[str, Any]]
 
 
@@ -55,14 +58,14 @@ def concierge(desk: Host, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def python(name: str) -> Path:
     """The Python of a product's environment, with what its lock file pins; made once."""
-    return programs(name, PEERS / f"{name}.lock") / "python"
+    return programs(f"newest/{name}" if NEWEST else name, LOCKS / f"{name}.lock") / "python"
 
 
 def play(name: str, *arguments: str, **env: str) -> dict[str, Any]:
     """What a program of ``peers`` prints, run with that product alone."""
     program = PEERS / f"{name.replace('-', '_')}.py"
     done = subprocess.run(
-        [python(name), program, *arguments],
+        [python(name), "-P", program, *arguments],  # its own folder would hide the product
         env={"PATH": os.environ["PATH"], **env}, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]

@@ -13,6 +13,7 @@ from tests.asgi import ask_now
 from tests.cast import Cast
 from tests.dashboard.conftest import Browse
 from tests.dashboard.threads.test_thread_page import page_of, turn
+from tests.runs.conversing import tell, text
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -69,9 +70,9 @@ def test_thumbs_are_on_the_page_in_lists_and_filters(cast: Cast, browse: Browse)
     assert str(run.pk) in listing
     assert str(other.pk) not in listing
     # An open page learns of them; pressing the thumb again takes it back.
-    stamp = f"{run.pk}.cancelled..0.last.0-0"
+    stamp = f"{run.pk}.cancelled..0.last.0"
     pulse = f"/threads/{run.thread_id}/pulse?turn={stamp}&newest={run.pk}&present="
-    assert "</svg> 1</button>" in browse(cast.bob).get(pulse).content.decode()
+    assert "</svg><span>1</span></button>" in browse(cast.bob).get(pulse).content.decode()
     rated(browse(cast.bob), run, "")
     url = f"/api/v1/runs/{run.pk}/feedback"
     page = {**cast.alice.cookie, "origin": "http://localhost"}
@@ -81,6 +82,31 @@ def test_thumbs_are_on_the_page_in_lists_and_filters(cast: Cast, browse: Browse)
     assert browse(cast.vera).post(
         f"/threads/{run.thread_id}/rate", {"run": other.pk, "thumb": "up"}
     ).status_code in (403, 404)
+
+
+def test_an_answer_is_rated_where_it_stands(cast: Cast, browse: Browse) -> None:
+    run = tell(cast.alice, *text("first", "A"), *text("se cond", "B"))
+    page = page_of(browse, cast.bob, run.thread_id)
+    assert 'value="up first" aria-label="Good answer of run 1" aria-pressed="false"' in page
+    assert 'value="up "' in page[page.index("<template>") :]
+    assert 'value="up "' not in page[: page.index("<template>")]
+    page = rated(browse(cast.bob), run, "up se cond")
+    assert 'value=" se cond" aria-label="Good answer of run 1" aria-pressed="true"' in page
+    assert "&quot;se cond&quot;:[1,0,&quot;up&quot;]" in page
+    assert 'value="up first"' in page
+    page = rated(browse(cast.alice), run, "down se cond")
+    assert "&quot;se cond&quot;:[1,1,&quot;down&quot;]" in page
+    # A whole run that somebody has rated shows it; only the API rates one that has answers.
+    url = f"/api/v1/runs/{run.pk}/feedback"
+    assert ask_now("PUT", url, cast.bob.headers, json={"thumb": "down"}).status == 200
+    page = page_of(browse, cast.bob, run.thread_id)
+    assert 'value="up "' in page[: page.index("<template>")]
+    answer = browse(cast.bob).post(
+        f"/threads/{run.thread_id}/rate", {"run": run.pk, "thumb": "up no-such"}
+    )
+    assert answer.status_code == 422
+    assert "data-rated" not in page_of(browse, cast.vera, run.thread_id)
+    assert 'class="thumbs"' not in page_of(browse, cast.vera, run.thread_id)
 
 
 def test_who_is_here_is_seen_by_the_others_for_some_seconds(cast: Cast, browse: Browse) -> None:

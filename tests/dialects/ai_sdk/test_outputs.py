@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agui_host.dialects.ai_sdk.fold import Stream
+from agui_host.dialects.ai_sdk.request import read
 
 
 @pytest.mark.parametrize(
@@ -30,3 +31,21 @@ def test_an_object_is_an_object(content: str, output: Any) -> None:
     result = {"type": "TOOL_CALL_RESULT", "toolCallId": "c", "messageId": "x", "content": content}
     (frame,) = fold.feed(result)
     assert (frame["type"], frame["output"]) == ("tool-output-available", output)
+
+
+@pytest.mark.parametrize(
+    "output", [5, 0.5, True, None, {"rain": 0}, [1], "dry", "5", "null", "[1]"]
+)
+def test_an_output_of_the_client_comes_back_as_it_was(output: Any) -> None:
+    part = {"type": "tool-x", "toolCallId": "c", "state": "output-available", "output": output}
+    message = {"id": "a", "role": "assistant", "parts": [part]}
+    (result,) = read({"id": "t", "messages": [message]}).input["messages"]
+    started = {
+        "type": "RUN_STARTED",
+        "threadId": "t",
+        "runId": "r",
+        "input": {"messages": [result]},
+    }
+    frames = Stream("a", calls=["c"]).feed(started)
+    (answer,) = [frame for frame in frames if frame["type"] == "tool-output-available"]
+    assert (type(answer["output"]), answer["output"]) == (type(output), output)

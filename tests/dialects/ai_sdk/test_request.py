@@ -61,18 +61,22 @@ def test_the_assistants_tool_calls_are_left_to_the_host() -> None:
 @pytest.mark.parametrize(
     ("state", "result"),
     [
-        ({"state": "output-available", "output": "dry"}, {"content": "dry"}),
-        ({"state": "output-available", "output": {"rain": 0}}, {"content": '{"rain":0}'}),
+        ({"state": "output-available", "output": "dry"}, {"id": "c-text", "content": "dry"}),
+        ({"state": "output-available", "output": 5}, {"id": "c-value", "content": "5"}),
+        (
+            {"state": "output-available", "output": {"rain": 0}},
+            {"id": "c-value", "content": '{"rain":0}'},
+        ),
         (
             {"state": "output-error", "errorText": "no"},
-            {"content": "no", "error": "no"},
+            {"id": "c-text", "content": "no", "error": "no"},
         ),
     ],
 )
 def test_results_of_the_clients_tools(state: dict[str, Any], result: dict[str, Any]) -> None:
     request = read(chat(HI, assistant({**CALL, **state})))
     assert request.input["messages"][-1] == {
-        "id": "c-result", "role": "tool", "toolCallId": "c", **result,
+        "role": "tool", "toolCallId": "c", **result,
     }  # fmt: skip
     assert (request.continues, request.calls) == ("a", {"c"})
 

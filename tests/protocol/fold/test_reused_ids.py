@@ -297,6 +297,24 @@ def test_empty_ids_are_no_ids() -> None:
     assert [each["content"] for each in fold.messages] == ["aa"]
 
 
+def test_a_snapshot_that_renames_call_and_result_keeps_their_order() -> None:
+    """LlamaIndex gives all messages but the user's new ids in each snapshot."""
+    user = {"id": "u", "role": "user", "content": "hi"}
+    snapshots = [
+        {
+            "type": "MESSAGES_SNAPSHOT",
+            "messages": [
+                user,
+                {"id": f"call-{n}", "role": "assistant", "toolCalls": [A_CALL]},
+                {"id": f"result-{n}", "role": "tool", "toolCallId": "c1", "content": "42"},
+            ],
+        }
+        for n in (1, 2)
+    ]
+    _, fold = played(*snapshots, history=[user])
+    assert [message["role"] for message in fold.messages] == ["user", "assistant", "tool"]
+
+
 def test_a_result_under_another_id_in_a_snapshot_keeps_its_place() -> None:
     messages = [
         a_message("user", "u1", content="hi"),

@@ -14,6 +14,7 @@ from runs.models import Comment, Feedback, Grant, Interrupt, Run, Thread
 from tests.asgi import Answer, ask_now
 from tests.cast import Actor, Cast, fresh, start
 from tests.runs.asking import interrupted, question
+from tests.runs.conversing import tell, text, user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -349,3 +350,29 @@ class TestRemarks:
         feedback = ask_now("GET", url, cast.vera.headers).json["feedback"]
         assert [(row["thumb"], row["text"]) for row in feedback] == [("up", ""), ("down", "no")]
         assert ask_now("PUT", url, cast.vera.headers, json={"thumb": "up"}).status == 403
+
+    def test_one_thumb_per_person_and_answer(self, cast: Cast) -> None:
+        words = user("Hello", "asked")
+        run = tell(cast.alice, *text("first", "A"), *text("second", "B"), messages=[words])
+        url = f"{RUNS}/{run.pk}/feedback"
+
+        def rate(**body: str) -> int:
+            return ask_now("PUT", url, cast.bob.headers, json=body).status
+
+        assert rate(thumb="up", message_id="first") == 200
+        assert rate(thumb="down", message_id="second") == 200
+        assert rate(thumb="down", message_id="first") == 200
+        assert rate(thumb="up") == 200
+        for absent in ("no-such", "first ", "x" * 301, "asked"):
+            assert rate(thumb="up", message_id=absent) == 422
+        rows = ask_now("GET", url, cast.vera.headers).json["feedback"]
+        assert [(row["message_id"], row["thumb"]) for row in rows] == [
+            ("first", "down"), ("second", "down"), ("", "up"),
+        ]  # fmt: skip
+        [row] = ask_now("GET", RUNS, cast.vera.headers).json["results"]
+        assert (row["thumbs_up"], row["thumbs_down"]) == (1, 2)
+        assert ask_now("DELETE", f"{url}?message_id=first", cast.bob.headers).status == 204
+        assert ask_now("DELETE", f"{url}?message=first", cast.bob.headers).status == 422
+        assert ask_now("DELETE", url, cast.bob.headers).status == 204
+        rows = ask_now("GET", url, cast.vera.headers).json["feedback"]
+        assert [row["message_id"] for row in rows] == ["second"]

@@ -52,9 +52,9 @@ MORE = {"team/webhooks/<uuid:webhook_id>/", "api/v1/webhooks/<uuid:webhook_id>/d
 
 
 @pytest.fixture
-def planted(house: House, cast: Cast) -> House:
+def planted(house: House) -> House:
     """Alice's house, whose rows have 100 KB in each column that may be long."""
-    interrupted(cast.alice, question("again"), thread="asked")
+    interrupted(house.cast.alice, question("again"), thread="asked")
     answered = Interrupt.objects.get(interrupt_id="again")
     Interrupt.objects.filter(pk=answered.pk).update(
         status="answered", answer=BODY, answered_by="user:alice", answered_at=timezone.now()
@@ -71,7 +71,7 @@ def planted(house: House, cast: Cast) -> House:
     Schedule.objects.of_one_thread().update(input=BODY)
     Comment.objects.of_one_thread().update(text=LONG)
     Feedback.objects.create(
-        team=cast.team, run=house.run, author="x", writer="x", thumb="up", text=LONG
+        team=house.cast.team, run=house.run, author="x", writer="x", thumb="up", text=LONG
     )
     Failure.objects.of_one_thread().update(details=BODY)
     Document.objects.of_one_thread().update(text=LONG)

@@ -115,11 +115,9 @@ def _begun(product: Product) -> None:
     start_as(plain, product.cast.echo, threadId="of the team")
 
 
-async def test_no_route_shows_or_changes_the_teams_things(
-    house: House, cast: Cast, bell: None
-) -> None:
+async def test_no_route_shows_or_changes_the_teams_things(house: House, bell: None) -> None:
     """Each method of each door, by an end user to whom nothing here belongs."""
-    signing = await db(Signing, cast.team, Role.OWNER)
+    signing = await db(Signing, house.cast.team, Role.OWNER)
     secrets = (SECRET, str(house.run.pk), str(house.queued.pk), str(house.question.pk))
     before = await db(house.state)
     for route, door in {**DJANGO, **ASGI}.items():
@@ -132,10 +130,8 @@ async def test_no_route_shows_or_changes_the_teams_things(
             assert await db(house.state) == before, what
 
 
-async def test_no_socket_shows_or_changes_the_teams_things(
-    house: House, cast: Cast, bell: None
-) -> None:
-    signing = await db(Signing, cast.team, Role.OWNER)
+async def test_no_socket_shows_or_changes_the_teams_things(house: House, bell: None) -> None:
+    signing = await db(Signing, house.cast.team, Role.OWNER)
     headers, before = {**OWN, **signing.headers("eve")}, await db(house.state)
     for route, door in SOCKETS.items():
         if {STAYS_OPEN, NEVER_OPENS} & {*door.answers["WS"]}:

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
-from tests.suite.rereading import Reread
+from tests.suite.rows.rereading import Reread
 from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     atomic = False
 
     dependencies = [
-        ("runs", "0012_own_jobs"),
+        ("runs", "0014_own_jobs"),
     ]
 
     operations = [

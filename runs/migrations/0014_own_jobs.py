@@ -18,7 +18,7 @@ FOR_ALL_TASKS = SCHEMA.TRIGGERS.format(new="", when="", old="")
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runs", "0011_faster_calls"),
+        ("runs", "0013_rated_answers"),
     ]
 
     operations = [

@@ -2,6 +2,8 @@
 
 import json
 import math
+import time
+import timeit
 from datetime import UTC, datetime
 
 import pytest
@@ -118,3 +120,46 @@ def test_what_is_nested_deeply_is_written_all_the_same() -> None:
         deep = [deep]
     assert dumps(deep) == EXACT(deep)
     assert size_of(deep) == len(EXACT(deep))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a", "a,", "1" * 15 + " ", "e00", "é", "\n", "\\", "\\\\u0000"],
+    ids=["letters", "commas", "digits", "exponents", "accents", "escapes", "backslashes", "no NUL"],
+)
+def test_a_megabyte_takes_a_few_times_as_long_as_pythons_parser(text: str) -> None:
+    """A pattern over all of it took 40 times as long, and let no other thread run meanwhile."""
+    data = json.dumps({"text": text * (1_000_000 // len(text)), "x": "\u00fc"}).encode()
+    parse, strict = (
+        min(timeit.repeat(lambda read=read: read(data), timer=time.thread_time, number=1, repeat=5))  # type: ignore[misc]
+        for read in (json.loads, loads)
+    )
+    assert strict < 30 * parse
+
+
+@given(st.text(alphabet="\\u0\x00a", max_size=12))
+def test_a_nul_is_found_among_backslashes(text: str) -> None:
+    data = json.dumps([text, "\u00fc"]).encode()
+    if "\0" in text:
+        with pytest.raises(BadJson, match="NUL"):
+            loads(data)
+    else:
+        assert loads(data) == [text, "ü"]
+
+
+@given(st.text(alphabet="0123456789eE+-.,a", max_size=40) | st.integers(10**14, 10**18).map(str))
+def test_every_number_that_is_too_large_is_found(text: str) -> None:
+    """Whatever stands around it, in a text that is JSON: the quick look sends it to the careful."""
+    try:
+        value = json.loads(f"[{text}]")
+    except ValueError:
+        return
+    too_large = any(
+        abs(number) > 2**53 - 1 if isinstance(number, int) else math.isinf(number)
+        for number in value
+    )
+    if too_large:
+        with pytest.raises(BadJson, match="large"):
+            loads(f"[{text}]".encode())
+    else:
+        assert loads(f"[{text}]".encode()) == value

@@ -1,0 +1,121 @@
+"""assistant-ui in Chromium at its defaults, on its runtimes for AG-UI and for the AI SDK."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+from tests.acceptance.browser.chats.example import PAGE
+from tests.acceptance.host import Host, wait_for
+from tests.chromium import browser
+from tests.conformance.node import bundled
+from tests.conformance.products.readers import runs, spoken
+
+__all__ = ["browser"]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+SOURCE = Path(__file__).with_name("assistant_ui.jsx")
+
+
+@pytest.fixture(scope="module")
+def script() -> str:
+    return bundled(SOURCE.read_text("utf-8"))
+
+
+class Chat:
+    """A page with an empty chat, which notes the threads that its requests name."""
+
+    def __init__(self, page: Page, host: Host, script: str, runtime: str) -> None:
+        self.page, self.host, self.threads = page, host, list[str]()
+
+        def serve(route: Route) -> None:
+            code = route.request.url.endswith("/app.js")
+            kind = "text/javascript" if code else "text/html"
+            route.fulfill(body=script if code else PAGE, content_type=kind)
+
+        page.route(re.compile(r"/(application|app\.js)$"), serve)
+        page.on("request", lambda request: self._note(request.method, request.post_data))
+        page.goto("/application")
+        arguments = [runtime, "concierge", host.headers]
+        page.evaluate(f"window.chat(...{json.dumps(arguments)})")
+
+    def _note(self, method: str, body: str | None) -> None:
+        if method == "POST" and body:
+            named = json.loads(body)
+            self.threads.append(named.get("threadId") or named["id"])
+
+    def say(self, words: str) -> None:
+        self.page.get_by_label("Message").fill(words)
+        self.page.get_by_role("button", name="Send").click()
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name).click()
+
+    @property
+    def answers(self) -> Locator:
+        return self.page.locator(".assistant")
+
+    @property
+    def thread(self) -> str:
+        """The one that all requests name."""
+        (thread,) = set(self.threads)
+        return thread
+
+    def is_ready(self) -> None:
+        expect(self.page.get_by_role("button", name="Send")).to_be_visible()
+
+    def has_answered(self, words: str) -> None:
+        expect(self.answers.last).to_contain_text(words)
+        self.is_ready()
+
+
+@pytest.fixture(params=["AG-UI", "AI SDK"])
+def chat(
+    request: pytest.FixtureRequest, browser: Browser, concierge: Host, script: str
+) -> Iterator[Chat]:
+    context = browser.new_context(base_url=concierge.url)
+    yield Chat(context.new_page(), concierge, script, request.param)
+    context.close()
+
+
+def test_turns_are_one_thread(chat: Chat) -> None:
+    turns = ["my name is Ada", "who am I?", "and who are you?"]
+    for number, words in enumerate(turns):
+        chat.say(words)
+        chat.has_answered(f"You said {', then '.join(turns[: number + 1])}.")
+    expect(chat.answers).to_have_count(3)
+    assert [text for role, text in spoken(chat.host, chat.thread) if role == "user"] == turns
+    assert [run["status"] for run in runs(chat.host, chat.thread)] == ["succeeded"] * 3
+
+
+def test_a_tool_of_the_application(chat: Chat) -> None:
+    chat.say("add 2 and 3")
+    chat.has_answered("The sum is 5.")
+    expect(chat.page.locator(".call")).to_have_text('add {"a":2,"b":3} → 5')
+    chat.say("who am I?")
+    chat.has_answered("You said add 2 and 3, then who am I?.")
+    assert [run["status"] for run in runs(chat.host, chat.thread)] == ["succeeded"] * 3
+
+
+def test_a_question_of_the_agent(chat: Chat) -> None:
+    chat.say("ask")
+    chat.press("Approve")
+    chat.has_answered('You said ask, and decided {"approved": true}.')
+    chat.say("who am I?")
+    chat.has_answered("You said ask, then who am I?.")
+    statuses = [run["status"] for run in runs(chat.host, chat.thread)]
+    assert statuses == ["interrupted", "succeeded", "succeeded"]
+
+
+def test_the_next_message_ends_a_run_that_was_stopped(chat: Chat) -> None:
+    """Its Stop only leaves: the run goes on, as it does when a page is closed."""
+    chat.say("count")
+    expect(chat.answers.last).to_contain_text("3")
+    chat.press("Stop")
+    chat.is_ready()
+    assert runs(chat.host, chat.thread)[0]["status"] == "running"
+    chat.say("hello")
+    chat.has_answered("You said count, then hello.")
+    wait_for(lambda: runs(chat.host, chat.thread)[0]["status"] == "cancelled", "it to end")

@@ -1,0 +1,48 @@
+"""Rows that were put back are the ones that were kept, whatever a test did to them."""
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from psycopg.errors import UniqueViolation
+
+from agui_host.teams.models import ApiKey, AuditEntry, Team
+from events.models import Event
+from runs.models import Run
+from tests import emptying
+from tests.cast import gathered, set_stage, start
+from tests.suite.rows.kept_rows import KeptRows
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MODELS = (Team, ApiKey, AuditEntry, Run, Event)
+
+
+def rows() -> list[list[tuple[object, ...]]]:
+    return [sorted(model.objects.values_list(), key=repr) for model in MODELS]
+
+
+def test_each_row_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_stage(monkeypatch)
+    memory: KeptRows[Run] = KeptRows()
+    assert memory.put_back() is None
+    run = memory.keep(start(gathered().alice, messages=[{"role": "user", "content": "\\.\t\n\0é"}]))
+    before = rows()
+    Team.objects.update(name="changed")
+    run.status = "changed"
+    cache.set("counted", 1)
+    with connection.cursor() as cursor:
+        cursor.execute(emptying._statements())
+    assert rows() == [[] for _ in MODELS]
+    again = memory.put_back()
+    assert rows() == before
+    assert again is not None
+    assert (again, again.status) == (run, "queued")
+    assert cache.get("counted") is None
+
+
+def test_nothing_is_put_among_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that asks for two casts fails."""
+    set_stage(monkeypatch)
+    memory: KeptRows[object] = KeptRows()
+    memory.keep(gathered())
+    with pytest.raises(UniqueViolation):
+        memory.put_back()
