@@ -139,13 +139,17 @@ class _Reading:
         """A late comma in the window outside of the brackets that open in it; -1 without."""
         text = self._text
         comma = text.rfind(",", at, at + WINDOW)
+        if comma < 0:
+            return -1
         depth = _opened(text, at, comma)
         for _ in range(MOST_COMMAS):
-            if comma < 0 or not depth:
-                break
+            if not depth:
+                return comma
             later, comma = comma, text.rfind(",", at, comma)
+            if comma < 0:
+                return -1
             depth -= _opened(text, comma, later)
-        return -1 if depth else comma
+        return -1
 
 
 def _opened(text: str, begin: int, end: int) -> int:

@@ -42,8 +42,6 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     answer = exception_handler(error, context)
     ours = as_host_error(error)
     answer.status_code = 400 if isinstance(ours, Invalid) else ours.status
-    # Django would log it as an error of the host, as any 5xx.
-    vars(answer)["_has_been_logged"] = isinstance(ours, NotSupported)
     answer.data = {
         "schemas": [ERROR],
         "status": str(answer.status_code),

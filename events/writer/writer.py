@@ -141,8 +141,9 @@ class JournalWriter:
                 while self._enlisted or True in self._blocked.values():
                     await self._try_blocked()
                     await self._gather_deltas()
-                    if any(batch := self._next_batch()):
-                        await self._commit(self._group, *batch)
+                    leases, work = self._next_batch()
+                    if leases:
+                        await self._commit(self._group, leases, work)
             await self._bell.join()
             with suppress(TimeoutError):
                 async with asyncio.timeout(THEN_SECONDS):

@@ -21,7 +21,7 @@ from tests.tenancy.people_doors import PEOPLE
 API = ("/api/v1/", "/api/chat/", "/agui", "/agents/run", "/agents/answer", "/v1/", "/scim/v2/")
 ELSEWHERE = {"/": "get", "/runs/{}/events": "", "/health": "", "/ready": ""}
 """Addresses of the API among those of the pages, and the method that is a page there."""
-NOWHERE = {"/v1", "/v1/"}
+NOWHERE = {"/v1", "/v1/", "/scim/v2/{}"}
 QUESTION = {"role": "user", "content": "What is a journal?"}
 BODIES: dict[str, Any] = {
     "agui_agent_stop": {},

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import litellm
+import scripted_model
 from ag_ui_crewai import (
     CopilotKitState,
     add_crewai_flow_fastapi_endpoint,
@@ -21,6 +22,7 @@ from crewai import Agent, BaseLLM, Crew, Task
 from crewai.flow.flow import Flow, listen, start
 from crewai.flow.human_feedback import human_feedback
 from fastapi import FastAPI
+from scripted_model import Call, spoken
 
 Json = dict[str, Any]
 
@@ -39,25 +41,13 @@ class Talker(litellm.CustomLLM):
 
 async def _answer(messages: list[Json], offered: list[str]) -> AsyncIterator[Json]:
     users = [each["content"] for each in messages if each["role"] == "user"]
-    if messages[-1]["role"] == "tool":
-        words = f"The result is {messages[-1]['content']}."
-    elif users[-1] == "fail":
-        raise RuntimeError("the model is away")
-    elif users[-1] == "count":
-        words = " ".join(map(str, range(600)))
-    elif users[-1].startswith("look up "):
-        yield _call("lookup", {"word": users[-1].removeprefix("look up ")})
+    result = messages[-1]["content"] if messages[-1]["role"] == "tool" else None
+    reply = scripted_model.answer(users, result, offered)
+    if isinstance(reply, Call):
+        yield _call(*reply)
         return
-    elif users[-1].startswith("add "):
-        a, b = users[-1].removeprefix("add ").split(" and ")
-        yield _call(next(name for name in offered if name != "lookup"), {"a": a, "b": b})
-        return
-    else:
-        words = f"You said {', then '.join(users)}."
-    for place, word in enumerate(words.split(" ")):
-        yield {"text": f"{' ' if place else ''}{word}"}
-        if users[-1] == "count":
-            await asyncio.sleep(0.1)
+    async for piece in spoken(reply):
+        yield {"text": piece}
     yield {"is_finished": True, "finish_reason": "stop"}
 
 

@@ -4,17 +4,18 @@
 counts for a minute. Anything else is answered with all that the user has said.
 """
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
+import scripted_model
 from fastapi import FastAPI
 from llama_index.core.base.llms.types import ToolCallBlock
 from llama_index.core.llms import ChatMessage, ChatResponse
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.protocols.ag_ui.router import get_ag_ui_workflow_router
+from scripted_model import Call, spoken
 
 
 class Scripted(MockFunctionCallingLLM):
@@ -26,28 +27,15 @@ class Scripted(MockFunctionCallingLLM):
 
 async def _answer(messages: list[ChatMessage], offered: list[str]) -> AsyncIterator[ChatResponse]:
     users = [m.content or "" for m in messages if m.role == "user" and not _is_result(m)]
-    if _is_result(messages[-1]):
-        words = f"The result is {messages[-1].content}."
-    elif users[-1] == "fail":
-        raise RuntimeError("the model is away")
-    elif users[-1] == "count":
-        words = " ".join(map(str, range(600)))
-    elif users[-1].startswith("look up "):
-        yield _call("lookup", {"word": users[-1].removeprefix("look up ")})
+    result = messages[-1].content if _is_result(messages[-1]) else None
+    reply = scripted_model.answer(users, result, offered)
+    if isinstance(reply, Call):
+        yield _call(*reply)
         return
-    elif users[-1].startswith("add "):
-        a, b = users[-1].removeprefix("add ").split(" and ")
-        yield _call(next(name for name in offered if name != "lookup"), {"a": a, "b": b})
-        return
-    else:
-        words = f"You said {', then '.join(users)}."
     text = ""
-    for word in words.split(" "):
-        delta = f"{' ' if text else ''}{word}"
+    async for delta in spoken(reply):
         text += delta
         yield ChatResponse(message=ChatMessage(role="assistant", content=text), delta=delta)
-        if users[-1] == "count":
-            await asyncio.sleep(0.1)
 
 
 def _is_result(message: ChatMessage) -> bool:
