@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from agui_host.backends import work
+from agui_host.backends import processor, work
 
 T = TypeVar("T")
 
@@ -66,7 +66,12 @@ async def _begun(payer: object, call: Callable[[], T]) -> asyncio.Future[T]:
     except BaseException:
         turn.release()
         raise
-    future = loop.run_in_executor(None, contextvars.copy_context().run, call)
+
+    def compute() -> T:
+        with processor.computing(long=True):
+            return call()
+
+    future = loop.run_in_executor(None, contextvars.copy_context().run, compute)
 
     def ended(future: asyncio.Future[T]) -> None:
         # Not before the thread has ended, even if its caller has left.

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from agui_host.backends import processor
+
 HOST = ""
 """The lane of calls that belong to no team and no address."""
 LATELY = 1.0
@@ -91,7 +93,8 @@ class Lanes:
         if not call.future.set_running_or_notify_cancel():
             return
         try:
-            result = call.fn()
+            with processor.computing():
+                result = call.fn()
         except BaseException as error:
             call.future.set_exception(error)
         else:

@@ -13,6 +13,7 @@ from uuid import UUID
 import structlog
 from django.db import InterfaceError, OperationalError, connection
 
+from agui_host.backends import processor
 from agui_host.protocol.fold.face import Answered, question_of
 from agui_host.protocol.part_kinds import TEXT
 from events.sealed import reading
@@ -47,7 +48,7 @@ def run_once(seconds: float, leaving: Callable[[], bool] = bool) -> int:
             began = time.monotonic()
             _store(key)
             total += 1
-            time.sleep(REST * (time.monotonic() - began))
+            processor.rest(REST * (time.monotonic() - began))
     return total
 
 
