@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from agui_host.backends import processor, work
+from agui_host.backends import work
+from agui_host.backends.interpreter import processor
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ import re
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -155,12 +155,15 @@ def kind(text: str) -> str:
     return (functions[-1:] or tables[:1] or [text.strip()[:40]])[0]
 
 
-def processes(host: Host) -> dict[str, float]:
-    """The processor seconds so far of the web process, the worker, PostgreSQL and Valkey."""
+def processes(host: Host, more: Mapping[int, str] | None = None) -> dict[str, float]:
+    """The processor seconds so far of the web process, the worker, PostgreSQL and Valkey.
+
+    ``more`` are names of further processes, by pid.
+    """
     seconds: dict[str, float] = defaultdict(float)
     assert host.web.process
     assert host.worker.process
-    names = {host.web.process.pid: "web", host.worker.process.pid: "worker"}
+    names = {host.web.process.pid: "web", host.worker.process.pid: "worker", **(more or {})}
     parents, own = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:

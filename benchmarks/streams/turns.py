@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.streams.turns``: an event loop exchanges a byte with a socket every
 millisecond, next to 1, 4 and 8 threads that parse JSON in calls of 50 ms; as they come, and in the
-turns of ``agui_host.backends.processor``. The work of the threads is counted as well.
+turns of ``agui_host.backends.interpreter.processor``. The work of the threads is counted as well.
 """
 
 import asyncio
@@ -15,7 +15,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
-from agui_host.backends import interpreter, processor
+from agui_host.backends import interpreter
+from agui_host.backends.interpreter import processor
 from benchmarks.report import keep, percentile
 
 SECONDS, PAUSE, CALL = 3.0, 0.001, 0.05

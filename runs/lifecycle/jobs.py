@@ -20,7 +20,8 @@ QUEUE = "runs"
 TASK = "runs.tasks.execute_run"
 OUTLINE = "runs.tasks.store_outline"
 CHANNEL, CANCEL = "agui_runs", "cancel"
-"""The channel that workers listen to; a run that became due has the payload ``queue:<name>``."""
+"""The channel that workers listen to. The payload for a run that became due is
+``queue:<worker>:<name>``, without a worker for all of the queue."""
 # Rows that another transaction has locked are left for the next call.
 ADOPT = """
 with waiting as (
@@ -36,7 +37,7 @@ update runs_run run
    set job_id = null, due_at = waiting.due, stamp = coalesce(run.stamp, waiting.stamp),
        traceparent = coalesce(run.traceparent, waiting.trace)
   from waiting where run.journal_id = waiting.journal_id
-returning pg_notify(%(channel)s, 'queue:' || waiting.queue)
+returning pg_notify(%(channel)s, 'queue::' || waiting.queue)
 """
 PASS_ON = f"""
 update runs_run run
@@ -45,7 +46,7 @@ update runs_run run
   from runtimes_agent agent
  where run.journal_id = %(run)s and run.job_id = %(job)s and run.{IS_ACTIVE}
    and agent.id = run.agent_id
-returning pg_notify(%(channel)s, 'queue:' || agent.queue)
+returning pg_notify(%(channel)s, 'queue::' || agent.queue)
 """  # noqa: S608
 LAST, LEVELS = -(2**31), 1_000_000
 """The lowest priority, and how many of the lowest are for outlines: no run waits after them."""

@@ -113,8 +113,18 @@ begin
     end if;
 end $$;
 
--- Lets a worker take a run that has its stamp, from a moment on: with a notification, or with a job
--- if its workers are of the previous release.
+-- A worker of a queue that has free places, by chance; null if none has. Where the worker that is
+-- notified has none after all, or is dead, another one finds the run with its next look.
+create function agui_free_worker(of_queue text) returns bigint
+    language sql volatile security definer as $$
+    select w.id from runs_worker w
+     where of_queue = any (w.queues) and w.free > 0 and not w.draining
+       and w.heartbeat > now() - interval '10 seconds'
+     order by random() limit 1
+$$;
+
+-- Lets a worker take a run that has its stamp, from a moment on: with a notification of one worker
+-- of the queue, or of all; or with a job if its workers are of the previous release.
 create function agui_make_due(
     of_run uuid, of_thread uuid, of_queue text, its_stamp bigint, trace text, from_when timestamptz,
     out due timestamptz, out job bigint
@@ -130,7 +140,7 @@ begin
     end if;
     due := coalesce(from_when, now());
     if from_when is null then
-        perform pg_notify('agui_runs', 'queue:' || of_queue);
+        perform pg_notify('agui_runs', concat('queue:', agui_free_worker(of_queue), ':', of_queue));
     end if;
 end $$;
 

@@ -12,7 +12,8 @@ from procrastinate.middleware import SyncCallNext
 from procrastinate.worker import Worker
 from prometheus_client import Counter
 
-from agui_host.backends import metrics, processor
+from agui_host.backends import metrics
+from agui_host.backends.interpreter import processor
 from agui_host.backends.postgres.bridge import db, db_read
 from agui_host.backends.postgres.deadlines import LONGEST, allowing
 from events import outlines, partitions

@@ -30,7 +30,7 @@ from psycopg.pq import ConnStatus, TransactionStatus
 from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool
 
-from agui_host.backends import processor
+from agui_host.backends.interpreter import processor
 from agui_host.backends.postgres import long_waits
 from agui_host.backends.postgres.long_waits import NotWorking, watched
 from agui_host.backends.postgres.servers import hosts, primary

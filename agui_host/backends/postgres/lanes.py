@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from agui_host.backends import processor
+from agui_host.backends.interpreter import processor
 
 HOST = ""
 """The lane of calls that belong to no team and no address."""

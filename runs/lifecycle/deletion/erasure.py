@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 from django.db import transaction
 
-from agui_host.backends import processor
+from agui_host.backends.interpreter import processor
 from agui_host.backends.postgres import clock, scope
 from agui_host.errors import Conflict
 from agui_host.frameworks import checkpoints

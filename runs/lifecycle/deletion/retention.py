@@ -18,7 +18,7 @@ import structlog
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from agui_host.backends import processor
+from agui_host.backends.interpreter import processor
 from agui_host.backends.postgres import clock
 from agui_host.errors import Conflict
 from agui_host.frameworks import checkpoints

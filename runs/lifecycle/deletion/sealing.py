@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 
-from agui_host.backends import processor
+from agui_host.backends.interpreter import processor
 from agui_host.backends.postgres import clock
 from agui_host.protocol.ids import uuid7_floor
 from agui_host.teams.models import Team

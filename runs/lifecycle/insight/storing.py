@@ -15,7 +15,7 @@ import structlog
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Exists, OuterRef
 
-from agui_host.backends import processor
+from agui_host.backends.interpreter import processor
 from agui_host.protocol.fold.calls import Calls
 from agui_host.teams.models import Team
 from runs.lifecycle.insight import doubles, reading

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
 
-from agui_host.backends import processor
+from agui_host.backends.interpreter import processor
 from agui_host.protocol.fold.account import CORRECTION, SNAPSHOT, Account
 from agui_host.protocol.fold.outline import FEEDS, Outline
 from agui_host.protocol.fold.outline_kinds import ATTEMPT, MESSAGE, QUEUE, STATE

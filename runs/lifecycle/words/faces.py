@@ -13,7 +13,7 @@ from uuid import UUID
 import structlog
 from django.db import InterfaceError, OperationalError, connection
 
-from agui_host.backends import processor
+from agui_host.backends.interpreter import processor
 from agui_host.protocol.fold.face import Answered, question_of
 from agui_host.protocol.part_kinds import TEXT
 from events.sealed import reading

@@ -15,7 +15,7 @@ import structlog
 from django.db import connection, transaction
 from django.db.models import F
 
-from agui_host.backends import processor
+from agui_host.backends.interpreter import processor
 from agui_host.backends.postgres import clock
 from agui_host.protocol.ids import uuid7_floor, uuid7_seconds
 from runs.lifecycle.words import contents, stretches

@@ -128,7 +128,9 @@ class Runs:
         if kind == jobs.CANCEL:
             if any(str(run) == name for run in self.here):
                 self._cancelling.set()
-        elif not name or name in self._queues:
+            return
+        worker, _, queue = name.partition(":")
+        if not name or (worker in ("", str(self.id)) and queue in self._queues):
             self._woken.set()
 
     async def _step(self) -> None:

@@ -8,8 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 from django.db import connection
 
-from agui_host.backends import processor
-from agui_host.backends.processor import LIGHT, PATIENCE, computing, rest
+from agui_host.backends.interpreter import processor
+from agui_host.backends.interpreter.processor import LIGHT, PATIENCE, computing, rest
 
 WITHIN = 20.0  # seconds until a test gives up
 

@@ -193,6 +193,42 @@ class TestTheLoop:
             rows = await until_ended(*await db(queue))
         assert {row.status for row in rows} == {"succeeded"}
 
+    async def test_one_worker_is_woken_for_a_run(
+        self, cast: Cast, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(loop, "POLL", NEVER)
+        takes = 0
+        real = take.take
+
+        def counted(*args: Any) -> list[take.Taken]:
+            nonlocal takes
+            takes += 1
+            return real(*args)
+
+        monkeypatch.setattr(take, "take", counted)
+        async with working(writer), working(writer), working(writer):
+            for _ in range(10):
+                await until_ended(await db(start, cast.alice))
+        assert 10 <= takes <= 10 + 2 * 3, "at its start and when it listens a worker looks as well"
+
+    @pytest.mark.parametrize("change", [{"free": 0}, {"draining": True}])
+    async def test_a_worker_without_free_places_is_not_woken_alone(
+        self,
+        cast: Cast,
+        writer: JournalWriter,
+        monkeypatch: pytest.MonkeyPatch,
+        change: dict[str, Any],
+    ) -> None:
+        monkeypatch.setattr(loop, "POLL", NEVER)
+        await db(a_worker)
+        await db(partial(Worker.objects.update, **change))
+        async with working(writer):
+            rows = await until_ended(*[await db(start, cast.alice) for _ in range(8)])
+            assert {row.status for row in rows} == {"succeeded"}
+            await db(partial(Worker.objects.update, free=0))  # then all of them are woken
+            rows = await until_ended(await db(start, cast.alice))
+        assert {row.status for row in rows} == {"succeeded"}
+
     async def test_no_cancel_waits_for_the_poll(
         self,
         cast: Cast,
