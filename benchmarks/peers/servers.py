@@ -38,10 +38,10 @@ class Server:
 
 
 @contextmanager
-def this_host() -> Iterator[Host]:
+def this_host(**settings: str) -> Iterator[Host]:
     """The whole host, as durable as it is delivered: ``fsync`` and ``synchronous_commit`` on."""
     with own_data_dir() as data:
-        host = Host(data, **UNLIMITED)
+        host = Host(data, **UNLIMITED, **settings)
         try:
             yield host.start(fsync=True)
         finally:
