@@ -40,36 +40,30 @@ def computing(*, long: bool = False) -> Iterator[None]:
         yield
         return
     _thread.until = 0.0 if long else time.thread_time() + LIGHT
-    _take_if_long()
+    _thread.has_turn = long and turn.acquire(timeout=PATIENCE)
     try:
         yield
     finally:
-        _give_back()
         _thread.until = None
+        if _thread.has_turn:
+            _thread.has_turn = False
+            turn.release()
 
 
 @contextmanager
 def waiting() -> Iterator[None]:
     """Let another thread compute meanwhile."""
-    _give_back()
+    if _thread.has_turn:
+        _thread.has_turn = False
+        turn.release()
     try:
         yield
     finally:
-        _take_if_long()
+        if _thread.until is not None and time.thread_time() >= _thread.until:
+            _thread.has_turn = turn.acquire(timeout=PATIENCE)
 
 
 def rest(seconds: float) -> None:
     """Sleep without a turn."""
     with waiting():
         time.sleep(seconds)
-
-
-def _take_if_long() -> None:
-    if _thread.until is not None and time.thread_time() >= _thread.until:
-        _thread.has_turn = turn.acquire(timeout=PATIENCE)
-
-
-def _give_back() -> None:
-    if _thread.has_turn:
-        _thread.has_turn = False
-        turn.release()
