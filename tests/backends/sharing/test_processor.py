@@ -4,12 +4,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from django.db import connection
 
 from agui_host.backends.interpreter import processor
-from agui_host.backends.interpreter.processor import LIGHT, PATIENCE, computing, rest
+from agui_host.backends.interpreter.processor import LIGHT, PATIENCE, Turn, computing, rest
 
 WITHIN = 20.0  # seconds until a test gives up
 
@@ -89,21 +90,27 @@ def test_a_long_call_waits_for_its_turn(submit: Submit, call: Callable[[], None]
 
 @pytest.mark.usefixtures("patient")
 def test_a_call_that_rests_gives_its_turn_back(submit: Submit) -> None:
-    resting, rested = threading.Event(), threading.Event()
+    resting, rested, again, left = (threading.Event() for _ in range(4))
 
     def call() -> None:
         with computing(long=True):
             with processor.waiting():
                 resting.set()
                 assert rested.wait(WITHIN)
-            assert processor.turn.locked()
+            again.set()
+            assert left.wait(WITHIN)
 
     first = submit(call)
     assert resting.wait(WITHIN)
     submit(long).result(WITHIN)
     rested.set()
+    assert again.wait(WITHIN)
+    second = submit(long)
+    with pytest.raises(TimeoutError):
+        second.result(10 * LIGHT)
+    left.set()
     first.result(WITHIN)
-    assert not processor.turn.locked()
+    second.result(WITHIN)
 
 
 @pytest.mark.usefixtures("patient")
@@ -146,7 +153,9 @@ def test_a_call_within_a_call_needs_no_second_turn(submit: Submit) -> None:
     def call() -> None:
         with computing(long=True):
             long()
-            assert processor.turn.locked()
+            second = submit(long)
+            with pytest.raises(TimeoutError):
+                second.result(10 * LIGHT)
 
     submit(call).result(WITHIN)
 
@@ -160,3 +169,24 @@ def test_a_call_that_fails_gives_its_turn_back(submit: Submit) -> None:
     with pytest.raises(ZeroDivisionError):
         submit(call).result(WITHIN)
     submit(long).result(WITHIN)
+
+
+@pytest.mark.usefixtures("patient")
+def test_the_call_that_has_computed_least_is_next(submit: Submit) -> None:
+    turn, order = Turn(), list[float]()
+    assert turn.take(0.0)
+
+    def call(seconds: float) -> None:
+        assert turn.take(seconds)
+        order.append(seconds)
+        turn.give_back()
+
+    waiting = []
+    for number, seconds in enumerate([0.3, 0.1, 0.2], 1):
+        waiting.append(submit(partial(call, seconds)))
+        while len(turn.waiting) < number:
+            time.sleep(0.001)
+    turn.give_back()
+    for future in waiting:
+        future.result(WITHIN)
+    assert order == [0.1, 0.2, 0.3]
