@@ -59,10 +59,10 @@ def _reset(reader: str, watcher: _Watcher, head: int, whole: _Watcher) -> Iterat
 
     The feed can have grown past that since.
     """
-    if watcher.cursors and watcher.cursors[-1] <= head:
-        if watcher.entries.items() <= whole.entries.items():
-            detail = f"at {watcher.cursors[-1]} of {head}, and nothing was lost"
-            yield Violation("reset", reader, f"the feed was reset {detail}")
+    newest = max(watcher.cursors, default=head + 1)
+    if newest <= head and watcher.entries.items() <= whole.entries.items():
+        detail = f"at {newest} of {head}, and nothing was lost"
+        yield Violation("reset", reader, f"the feed was reset {detail}")
 
 
 def _others(reader: str, watcher: _Watcher, whole: _Watcher) -> Iterator[Violation]:
