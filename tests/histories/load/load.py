@@ -102,9 +102,10 @@ class Load:
     async def _read(self, run: str, kinds: list[type[Reader]] = ALL) -> None:
         """Several readers at once, of which some begin late and some leave."""
         tasks = []
-        for _ in range(self.chance.randint(1, self.size.readers)):
-            is_first = kinds is ALL and self.transports
-            kind = self.transports.pop() if is_first else self.chance.choice(kinds)
+        most = self.size.readers
+        first = [self.transports.pop() for _ in self.transports[:most]] if kinds is ALL else []
+        others = [self.chance.choice(kinds) for _ in range(self.chance.randint(1, most))]
+        for kind in first or others:
             reader = kind(self.clients, run)
             if self.chance.random() < 0.1:
                 reader.leaves_at = self.chance.randint(2, self.size.deltas)
