@@ -30,8 +30,8 @@ WEB_MB, WORKER_MB = 190.0, 160.0
 STALLED_MB = 1.6
 # Kilobytes of an idle reader over SSE in a fresh process, and of a subscription of one socket.
 READER_KB, SUBSCRIPTION_KB = 43.0, 9.5
-# Bytes on disk (``python -m benchmarks.sizes.disk``; 281 and 3,600 with 19 million events).
-EVENT_BYTES, RUN_BYTES = 279.0, 3600.0
+# Bytes on disk (``python -m benchmarks.sizes.disk``, disk).
+EVENT_BYTES, RUN_BYTES = 308.3, 3046.0
 # Connections to PostgreSQL with default settings: docs/operations.md.
 WEB_CONNECTIONS, WORKER_CONNECTIONS = 26, 30
 WORKER_PLACES = 200

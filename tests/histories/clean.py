@@ -103,7 +103,7 @@ def before_a_failover() -> list[Line]:
         {"kind": "failover", "standby": "asynchronous", "at": 1},
         {"kind": "reset", "reader": "x", "run": "r1", "epoch": 2, "head": 8},
         *reading("x", "r1"),
-        {"kind": "reset", "reader": "x", "run": None, "epoch": 2, "head": 0},
+        {"kind": "reset", "reader": "x", "run": None, "epoch": 2, "head": 5},
         {"kind": "watch", "reader": "x", "after": 0}, *feed("x"),
     ]  # fmt: skip
 

@@ -20,6 +20,8 @@ FULL = "No space left on device"
 FOLLOWING = "select count(*) from pg_stat_wal_receiver"
 LOST = 20
 """Events that clients are shown and an asynchronous standby does not have, at least."""
+NOTICED = 3.0
+"""Seconds between the kill and the promotion, which a cluster manager needs to be sure."""
 CLOCKS = (0.5, 2, 60, 300)
 UNNOTICED = 1.0
 """Seconds up to which ``/ready`` does not name a clock's difference."""
@@ -91,7 +93,9 @@ def fail_over(nemesis: Nemesis) -> None:
         before = nemesis.recording.counts["event"]
         time.sleep(nemesis.chance.uniform(0.5, 2))
         wait_for(lambda: nemesis.recording.counts["event"] > before + LOST, "events to lose")
-    pair.fail_over()
+    # Clients meanwhile read what the old primary had acknowledged: a line after the promotion would
+    # claim that the new one had done so.
+    pair.fail_over(lambda: time.sleep(NOTICED))
     nemesis.recording.write("failover", standby=nemesis.place.standby, at=nemesis.recording.elapsed)
     nemesis.host.wait_ready()
     pair.standby.follow(pair.primary)

@@ -25,15 +25,14 @@ def violations(
     lines: Iterable[Line], runs: dict[str, Line], questions: dict[str, Line]
 ) -> Iterator[Violation]:
     watchers: defaultdict[str, _Watcher] = defaultdict(_Watcher)
+    resets: list[tuple[str, _Watcher, int]] = []
     for line in lines:
         reader, watcher = line["reader"], watchers[line["reader"]]
         match line["kind"]:
             case "reset" if line["run"] is not None:
                 continue
             case "reset":
-                if watcher.cursors and watcher.cursors[-1] <= line["head"]:
-                    detail = f"at {watcher.cursors[-1]} of {line['head']}"
-                    yield Violation("reset", reader, f"the feed was reset {detail}")
+                resets.append((reader, watcher, line["head"]))
                 watchers[reader] = _Watcher()
             case "watch":
                 watcher.after = seq_of(line["after"]) if watcher.after is None else watcher.after
@@ -50,7 +49,20 @@ def violations(
     for reader, watcher in watchers.items():
         yield from _others(reader, watcher, whole)
         yield from _gaps(reader, watcher, whole.cursors)
+    for reader, watcher, head in resets:
+        yield from _reset(reader, watcher, head, whole)
     yield from _owed(Counter(whole.entries.values()), runs, questions)
+
+
+def _reset(reader: str, watcher: _Watcher, head: int, whole: _Watcher) -> Iterator[Violation]:
+    """Rightly reset is who is beyond the head, or has an entry that the feed does not have.
+
+    The feed can have grown past that since.
+    """
+    newest = max(watcher.cursors, default=head + 1)
+    if newest <= head and watcher.entries.items() <= whole.entries.items():
+        detail = f"at {newest} of {head}, and nothing was lost"
+        yield Violation("reset", reader, f"the feed was reset {detail}")
 
 
 def _others(reader: str, watcher: _Watcher, whole: _Watcher) -> Iterator[Violation]:
