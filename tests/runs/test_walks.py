@@ -69,7 +69,7 @@ async def test_one_post(cast: Cast, bell: None) -> None:
         async with Exchange("POST", "/agui", cast.alice.headers, json={"messages": []}) as stream:
             walk.pause()
             assert stream.status == 200
-    check(walk, 350)
+    check(walk, 340)
 
 
 async def test_one_more_post(cast: Cast, bell: None, settings: Settings) -> None:
@@ -84,7 +84,7 @@ async def test_one_more_post(cast: Cast, bell: None, settings: Settings) -> None
         async with post() as stream:
             walk.pause()
             assert stream.status == 200
-    check(walk, 280)
+    check(walk, 275)
 
 
 async def test_one_event(
@@ -122,7 +122,7 @@ async def test_one_event(
             counted.set()
             await stream.until(b"RUN_FINISHED")
         await performed
-    check(walk, 113)
+    check(walk, 86)
     passed = {f"{module}.py" for module in walk.modules if not module.startswith(AROUND)}
     print(f"{len(passed)} files between the agent and the reader")
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
