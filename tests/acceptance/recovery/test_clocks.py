@@ -13,7 +13,7 @@ from websockets.typing import Subprotocol
 
 from agui_host.embedded import supervisor
 from tests.acceptance.host import Host, free_port, wait_for
-from tests.conftest import own_data_dir
+from tests.conftest import own_host
 from tests.needs import need
 
 ASKS = [{"interrupt": {"reason": "confirm"}}]
@@ -64,12 +64,8 @@ class OtherWeb:
 @pytest.fixture(scope="module")
 def host() -> Iterator[Host]:
     """One for all: each test has a thread and another web process of its own."""
-    with own_data_dir() as data:
-        host = Host(data, AGUI_LIMIT_RUNS_PER_MINUTE="1000")
-        try:
-            yield host.start()
-        finally:
-            host.stop()
+    with own_host(AGUI_LIMIT_RUNS_PER_MINUTE="1000") as host:
+        yield host
 
 
 @pytest.fixture
