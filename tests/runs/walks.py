@@ -11,11 +11,17 @@ from typing import Any
 
 from agui_host.backends.postgres import bridge
 from agui_host.backends.stream_limit import Seats
+from agui_host.protocol import ids
 from events.hub import Hub
 from tests.house.repository import PACKAGES, ROOT
 
-CHORES = frozenset({Hub.check_once.__code__, Seats._tend.__code__})
-"""What a process does by the clock: on a busy machine an act lasts until then."""
+CHORES = frozenset(
+    step.__code__ for step in (Hub.check_once, Seats._tend, ids.above, ids.uuid7_seconds)
+)
+"""What a process does by the clock: on a busy machine an act lasts until then.
+
+The last two are for an id in the millisecond of the one before.
+"""
 _chore = ContextVar("chore", default=False)
 
 
