@@ -196,6 +196,19 @@ def own_data_dir() -> Iterator[Path]:
         remove(path)
 
 
+@contextmanager
+def own_host(**settings: str) -> "Iterator[Host]":
+    """A running host with these settings, gone afterwards with its data."""
+    from tests.acceptance.host import Host
+
+    with own_data_dir() as data:
+        host = Host(data, **settings)
+        try:
+            yield host.start()
+        finally:
+            host.stop()
+
+
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
     """A data directory for a test that runs engines of its own."""
@@ -209,14 +222,8 @@ def host() -> "Iterator[Host]":
 
     It looks at the rights of open streams so seldom that what ends one in time was the bell.
     """
-    from tests.acceptance.host import Host
-
-    with own_data_dir() as data:
-        host = Host(data, AGUI_SSE_HEARTBEAT="600")
-        try:
-            yield host.start()
-        finally:
-            host.stop()
+    with own_host(AGUI_SSE_HEARTBEAT="600") as host:
+        yield host
 
 
 @pytest.fixture

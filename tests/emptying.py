@@ -7,6 +7,7 @@ away. Jobs go as well, which Django's flush leaves: those of one test would be l
 """
 
 import functools
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -30,12 +31,16 @@ def install() -> None:
 
 
 def _teardown(case: Any) -> None:
+    patiently(lambda: _empty(case))
+
+
+def patiently(act: Callable[[], None]) -> None:
+    """Once more after a deadlock: a stream of a test may still read."""
     for left in reversed(range(TRIES)):
         try:
-            _empty(case)
+            act()
             return
         except OperationalError as error:
-            # A stream of the test may still read; PostgreSQL then ends one of the two.
             if not left or not isinstance(error.__cause__, DeadlockDetected):
                 raise
 
@@ -47,7 +52,7 @@ def _empty(case: Any) -> None:
             cursor.execute("; ".join(f"delete from {table}" for table in JOBS))  # noqa: S608
         return
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_statements())
+        cursor.execute(statements())
 
 
 @functools.cache
@@ -66,11 +71,12 @@ def tables() -> list[str]:
 
 
 @functools.cache
-def _statements() -> str:
+def statements(spared: frozenset[str] = frozenset()) -> str:
+    """Lock all tables and empty them, except those with these names."""
     return "; ".join(
         [
             f"lock table {', '.join(tables())} in access exclusive mode",
             "set local session_replication_role = replica",
-            *(f"delete from {table}" for table in tables()),  # noqa: S608
+            *(f"delete from {name}" for name in tables() if name not in spared),  # noqa: S608
         ]
     )

@@ -68,7 +68,8 @@ def limits_of(team: Team | UUID) -> Limits:
     Values loaded with the team (``select_related("team__limits")``) are not read again.
     """
     own = _own(team)
-    return Limits(**{name: _first(getattr(own, name, None), default(name)) for name in NAMES})
+    values = {name: getattr(own, name, None) for name in NAMES}
+    return Limits(**{n: default(n) if value is None else value for n, value in values.items()})
 
 
 def at_hand(team: Team) -> Limits | None:
@@ -91,7 +92,3 @@ def _own(team: Team | UUID) -> TeamLimits | None:
         came_along: TeamLimits | None = team._state.fields_cache["limits"]
         return came_along
     return TeamLimits.objects.filter(team=team).first()
-
-
-def _first(own: int | None, other: int) -> int:
-    return other if own is None else own

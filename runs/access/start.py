@@ -134,8 +134,18 @@ def _start_run(
 ) -> StartOutcome:
     _require_start(principal, request)
     _check_key(key)
-    if cursor is None and (run := _at_once(principal, request, key, new_id)) is not None:
-        return StartOutcome(run, 0, created=True)
+    if cursor is None:
+        # A fresh thread, and nothing to be weighed.
+        run = lifecycle.start_at_once(
+            principal.team,
+            _choice(request.agent, principal.agents),
+            request,
+            started_by=principal,
+            idempotency_key=key,
+            new_id=new_id,
+        )
+        if run is not None:
+            return StartOutcome(run, 0, created=True)
     is_known, named_agent = _thread_and_agent(principal, request)
     access.require_thread(principal, request.thread_id, is_known=is_known)
     if cursor is not None and (run := _named(principal, request)):
@@ -182,20 +192,6 @@ def earlier(principal: Principal, key: str | None, digest: str) -> Run | None:
 def _check_key(key: str | None) -> None:
     if key is not None and not (0 < len(key) <= MAX_KEY and key.isprintable()):
         raise Invalid(f"An Idempotency-Key must have 1 to {MAX_KEY} printable characters.")
-
-
-def _at_once(
-    principal: Principal, request: RunRequest, key: str | None, new_id: UUID | None
-) -> Run | None:
-    """The run, if it begins a fresh thread and needs nothing to be weighed."""
-    return lifecycle.start_at_once(
-        principal.team,
-        _choice(request.agent, principal.agents),
-        request,
-        started_by=principal,
-        idempotency_key=key,
-        new_id=new_id,
-    )
 
 
 def answer(principal: Principal, interrupt_id: UUID, answer_fields: dict[str, Any]) -> Run | None:

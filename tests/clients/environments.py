@@ -6,13 +6,14 @@ from pathlib import Path
 
 from tests.acceptance.host import ROOT
 from tests.needs import missing
+from tests.suite import locked
 
 
 def environment(name: str, lock: Path, python: str = sys.executable) -> Path:
     """The ``bin`` of an environment that has what ``lock`` pins; made if it is new."""
     place = ROOT / ".venv" / "peers" / name
     stamp = place / ".stamp"
-    if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
+    if not locked.is_installed(stamp, lock):
         pip = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python")]
         install = [
             *pip,
@@ -27,7 +28,7 @@ def environment(name: str, lock: Path, python: str = sys.executable) -> Path:
         ]
         for command in ([python, "-m", "venv", "--clear", str(place)], install):
             subprocess.run(command, capture_output=True, text=True, check=True)
-        stamp.touch()
+        locked.note(stamp, lock)
     return place / "bin"
 
 

@@ -13,6 +13,7 @@ import pytest
 import agui_client
 from tests.acceptance.host import ROOT, Host
 from tests.needs import missing
+from tests.suite import locked
 
 PLACE = ROOT / ".venv" / "peers" / "agui-client"
 LOCK = ROOT / "requirements" / "dev.lock"
@@ -46,19 +47,19 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(archives: Path) -> Path:
     """The Python of an environment with nothing but the wheel and what it needs.
 
-    It was empty when it was made; only a newer lock makes it again.
+    It was empty when it was made; only another lock makes it again.
     """
     (wheel,) = archives.glob("*.whl")
     stamp, program = PLACE / ".stamp", PLACE / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", program, "install", "-q", "--no-input")
-    if not stamp.exists() or stamp.stat().st_mtime < LOCK.stat().st_mtime:
+    if not locked.is_installed(stamp, LOCK):
         venv.create(PLACE, clear=True)
         pins = re.findall(r"^[\w.-]+==[^\s;\\]+", LOCK.read_text(), re.MULTILINE)
         (archives / "pins").write_text("\n".join(pins))
         done = finished(*pip, "-c", archives / "pins", wheel)
         if done.returncode:
             missing(f"the client's requirements cannot be installed: {done.stderr[-400:]}")
-        stamp.touch()
+        locked.note(stamp, LOCK)
     done = finished(*pip, "--force-reinstall", "--no-deps", wheel)
     assert done.returncode == 0, done.stderr
     return program

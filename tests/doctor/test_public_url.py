@@ -13,7 +13,7 @@ import pytest
 
 from agui_host.web import proxy_probe
 from tests.acceptance.host import ROOT, Host
-from tests.conftest import own_data_dir
+from tests.conftest import own_host
 
 UPGRADES = ("upgrade", "connection", "sec-websocket-key", "sec-websocket-version")
 
@@ -67,12 +67,8 @@ def proxy(target: int, mode: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def host() -> Iterator[Host]:
     """A host as it starts: other tests leave teams and agents in the one that tests share."""
-    with own_data_dir() as data:
-        host = Host(data)
-        try:
-            yield host.start()
-        finally:
-            host.stop()
+    with own_host() as host:
+        yield host
 
 
 def doctor(host: Host, url: str = "") -> tuple[int, dict[str, str]]:

@@ -4,18 +4,32 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar, Token
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 from agui_host.backends.postgres import bridge
+from agui_host.backends.stream_limit import Seats
+from agui_host.protocol import ids
+from events.hub import Hub
 from tests.house.repository import PACKAGES, ROOT
+
+CHORES = frozenset(
+    step.__code__ for step in (Hub.check_once, Seats._tend, ids.above, ids.uuid7_seconds)
+)
+"""What a process does by the clock: on a busy machine an act lasts until then.
+
+The last two are for an id in the millisecond of the one before.
+"""
+_chore = ContextVar("chore", default=False)
 
 
 class Walk:
     """What was called while it was recorded: each function once, by module.
 
-    Comprehensions, lambdas and what dataclasses generate are no functions of ours.
+    Comprehensions, lambdas and what dataclasses generate are no functions of ours. What a chore
+    calls is no part of the act, in other tasks and threads neither: those have its context.
     """
 
     def __init__(
@@ -33,6 +47,7 @@ class Walk:
         self._root: CodeType | None = inside.__code__ if inside else None
         self._last: CodeType | None = until.__code__ if until else None
         self._within = threading.local()
+        self._chores: dict[FrameType, Token[bool]] = {}
         self._on = False
 
     @property
@@ -80,11 +95,16 @@ class Walk:
 
     def _profile(self, frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
+        if code in CHORES:  # a coroutine is called and returns around each of its pauses
+            if event == "call":
+                self._chores[frame] = _chore.set(True)
+            elif event == "return" and frame in self._chores:
+                _chore.reset(self._chores.pop(frame))
         if code is self._root and event in ("call", "return"):
             self._within.inside = event == "call"
         if code is self._last:
             self._within.inside = False
-        if event != "call" or not self._on:
+        if event != "call" or not self._on or _chore.get():
             return
         if self._root is not None and not getattr(self._within, "inside", False):
             return

@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,16 +44,27 @@ def of_tests() -> "Cluster":
 @functools.cache
 def of_hosts(seed: str) -> "Cluster":
     """The cluster of a host after ``seed``, whose rows any of our modules may have shaped."""
+    return Cluster("hosts", version(_sources(), seed), ("postgres", "secret_key"))
+
+
+def of_servers(seed: str, settings: Mapping[str, str]) -> "Cluster":
+    """The same of a host with these settings whose PostgreSQL is a server in ``servers``."""
+    made_by = version(_sources(), seed, repr(sorted(settings.items())))
+    return Cluster("servers", made_by, ("servers", "secret_key"))
+
+
+def _sources() -> set[Path]:
     sources = {path for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
-    return Cluster("hosts", version(migrations() | sources, seed), with_key=True)
+    return migrations() | sources
 
 
 class Cluster:
     """One kind of cluster, in the version that this checkout makes."""
 
-    def __init__(self, kind: str, version: str, *, with_key: bool = False) -> None:
+    def __init__(self, kind: str, version: str, parts: tuple[str, ...] = ("postgres",)) -> None:
+        """``parts`` of a data directory are kept."""
         self.version, self.name = version, f"{kind}-{version}"
-        self.parts = ("postgres", "secret_key") if with_key else ("postgres",)
+        self.parts = parts
 
     def exists(self) -> bool:
         """Whether a run has kept it."""

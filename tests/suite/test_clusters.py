@@ -57,7 +57,7 @@ def test_a_kept_cluster_is_copied(folder: Path, data: Path, empty: Path) -> None
 
 
 def test_a_hosts_cluster_has_its_key(folder: Path, data: Path, empty: Path) -> None:
-    cluster = Cluster("hosts", "1", with_key=True)
+    cluster = Cluster("hosts", "1", ("postgres", "secret_key"))
     assert cluster.keep(data)
     assert cluster.copy_to(empty)
     assert names(empty) == {"postgres/PG_VERSION", "secret_key"}
@@ -83,8 +83,8 @@ def test_two_processes_keep_one(folder: Path, data: Path, empty: Path) -> None:
 def test_a_copy_that_was_cut_off_is_never_used(folder: Path, data: Path, empty: Path) -> None:
     (data / "secret_key").unlink()  # cp fails after the cluster
     with pytest.raises(OSError, match="secret_key"):
-        Cluster("hosts", "1", with_key=True).keep(data)
-    assert not Cluster("hosts", "1", with_key=True).copy_to(empty)
+        Cluster("hosts", "1", ("postgres", "secret_key")).keep(data)
+    assert not Cluster("hosts", "1", ("postgres", "secret_key")).copy_to(empty)
     assert names(folder) == {"lock"}
 
 

@@ -40,14 +40,10 @@ FormOf = Callable[[Request, bool], LogForm]
 
 def agui(form_of: FormOf) -> App:
     """The app that starts a run and streams it, in the form that ``form_of`` chooses."""
-
-    async def handle(request: Request, send: Send) -> None:
-        await _start(request, send, form_of)
-
-    return endpoint(handle)
+    return endpoint(partial(_start, form_of))
 
 
-async def _start(request: Request, send: Send, form_of: FormOf) -> None:
+async def _start(form_of: FormOf, request: Request, send: Send) -> None:
     """Start the run, then follow it. Leaving does not cancel it; coming back is a GET.
 
     A request that repeats an earlier one joins that run, but never its raw log, which would double

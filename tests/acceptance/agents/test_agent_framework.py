@@ -14,6 +14,7 @@ import pytest
 from tests.acceptance.host import ROOT, Host
 from tests.acceptance.neighbour import Neighbour
 from tests.needs import missing
+from tests.suite import locked
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 EXAMPLE = ROOT / "docs" / "examples" / "agent-framework"
@@ -23,7 +24,7 @@ PLACE = ROOT / ".venv" / "peers" / "agent-framework"
 def ready_environment() -> Path:
     """The Python of the peer, with what its lock file pins; made once."""
     lock, stamp, python = EXAMPLE / "requirements.lock", PLACE / ".stamp", PLACE / "bin" / "python"
-    if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
+    if not locked.is_installed(stamp, lock):
         venv.create(PLACE, clear=True, with_pip=True)
         done = subprocess.run(
             [python, "-m", "pip", "install", "-q", "--no-input", "--no-compile",
@@ -32,7 +33,7 @@ def ready_environment() -> Path:
         )  # fmt: skip
         if done.returncode:
             missing(f"needs the packages of {lock.name}: {done.stderr.strip()[-400:]}")
-        stamp.touch()
+        locked.note(stamp, lock)
     return python
 
 

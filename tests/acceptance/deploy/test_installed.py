@@ -20,6 +20,7 @@ from tests.acceptance.host import ROOT, free_port, wait_for
 from tests.conftest import own_data_dir
 from tests.house import repository
 from tests.needs import missing
+from tests.suite import locked
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 PLACE = ROOT / ".venv" / "peers" / "installed"
@@ -51,17 +52,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment(wheel: Path, extras: str, pins: Path) -> Path:
     """The programs of an environment of its own: the wheel with extras, in the lock's versions.
 
-    It was empty when it was made; only a newer lock makes it again.
+    It was empty when it was made; only another lock makes it again.
     """
     place = PLACE / extras.replace(",", "-")
     stamp, programs = place / ".stamp", place / "bin"
     pip = (programs / "python", "-m", "pip", "install", "-q", "--no-input", "--no-compile")
-    if not stamp.exists() or stamp.stat().st_mtime < LOCK.stat().st_mtime:
+    if not locked.is_installed(stamp, LOCK):
         venv.create(place, clear=True, with_pip=True)
         versions = re.findall(r"^[\w.\[\]-]+==[^\\\n]+", LOCK.read_text(), re.MULTILINE)
         pins.write_text("\n".join(pin for pin in versions if "[" not in pin.split("==")[0]))
         quietly(*pip, "-c", pins, f"{wheel}[{extras}]")
-        stamp.touch()
+        locked.note(stamp, LOCK)
     quietly(*pip, "--force-reinstall", "--no-deps", wheel)
     return programs
 

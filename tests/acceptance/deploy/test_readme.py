@@ -17,7 +17,7 @@ import pytest
 
 from tests.acceptance.host import ROOT, Host
 from tests.conformance.node import ready_packages, run_node
-from tests.conftest import own_data_dir
+from tests.conftest import own_host
 
 FENCE = re.compile(r"^```(\w+) (tested|agent)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ADDRESS = "http://127.0.0.1:8000"
@@ -57,12 +57,8 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
         assert name, f"{block.name} must begin with the name of its file"
         (folder / f"{name[1]}.py").write_text(block.text)
         modules.append(name[1])
-    with own_data_dir() as data:
-        host = Host(data, PYTHONPATH=str(folder), AGUI_AGENT_MODULES=",".join(modules))
-        try:
-            yield host.start()
-        finally:
-            host.stop()
+    with own_host(PYTHONPATH=str(folder), AGUI_AGENT_MODULES=",".join(modules)) as host:
+        yield host
 
 
 def test_the_readme_has_an_example_of_each_kind() -> None:

@@ -14,7 +14,9 @@ import psycopg
 
 from agui_host.embedded import child, embedded, paths
 from agui_host.embedded.engines import ENV
+from tests.acceptance import prepared
 from tests.acceptance.host import SEED, Host, child_pids, free_port, wait_for
+from tests.suite import clusters
 
 STEPS = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
 START = 60.0
@@ -142,6 +144,10 @@ class Pair:
 
     def start(self) -> None:
         self.primary.create().start()
+        self.begin_to_follow()
+
+    def begin_to_follow(self) -> None:
+        """Start the standby of a primary that runs."""
         self.standby.follow(self.primary)
         self.primary.wait_for_standby()
 
@@ -165,6 +171,27 @@ class Pair:
             server.stop()
 
 
+def url_of(*ports: int) -> str:
+    """A DATABASE_URL that names servers on these ports."""
+    return f"postgresql://{USER}@{','.join(f'127.0.0.1:{port}' for port in ports)}/postgres"
+
+
+def start_seeded(host: Host, primary: Server) -> None:
+    """Start a primary with the host's database; the first host with such settings makes it."""
+    shaping = {k: v for k, v in host.settings.items() if k.startswith(prepared.SHAPING)}
+    cluster = clusters.of_servers(SEED, shaping)
+    if cluster.copy_to(host.data):
+        primary.start()
+        return
+    primary.create().start()
+    host.env["DATABASE_URL"] = url_of(primary.port)
+    host.manage("migrate", "-v0")
+    host.python(SEED)
+    primary.stop()
+    cluster.keep(host.data)
+    primary.start()
+
+
 class ReplicatedHost(Host):
     """A host whose DATABASE_URL names two servers."""
 
@@ -174,19 +201,21 @@ class ReplicatedHost(Host):
     def start(self, *, fsync: bool = False) -> "ReplicatedHost":
         self.engines = embedded.start(self.data, postgres=False)
         self.pair = self.pair_kind(self.data)
-        self.pair.start()
-        self.env["DATABASE_URL"] = self.database_url()
-        self.manage("migrate", "-v0")
-        self.python(SEED)
+        self.begin_servers()
         self.spawn(self.web)
         self.spawn(self.worker)
         self.wait_ready()
         return self
 
+    def begin_servers(self) -> None:
+        """Start both with the host's database, and set their address."""
+        start_seeded(self, self.pair.primary)
+        self.pair.begin_to_follow()
+        self.env["DATABASE_URL"] = self.database_url()
+
     def database_url(self) -> str:
         """Both servers."""
-        places = ",".join(f"127.0.0.1:{server.port}" for server in self.pair.servers)
-        return f"postgresql://{USER}@{places}/postgres"
+        return url_of(*(server.port for server in self.pair.servers))
 
     def stop(self) -> None:
         super().stop()

@@ -43,11 +43,11 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
 
 
-@pytest.fixture(params=["debian", "wheel"])
+@pytest.fixture
 def service(request: pytest.FixtureRequest, data_dir: Path) -> Iterator[Server]:
     """A server that knows a superuser whom its customers never meet."""
     server = Server(data_dir / "servers" / "one")
-    if request.param == "15":
+    if request.param == "debian":
         server.binaries = need("postgres").parent
     server.create()
     (server.folder / "pg_hba.conf").write_text(HBA.format(superuser=USER))
@@ -57,7 +57,9 @@ def service(request: pytest.FixtureRequest, data_dir: Path) -> Iterator[Server]:
         server.stop()
 
 
-@pytest.mark.parametrize("creates_roles", [True, False])
+@pytest.mark.parametrize(
+    ("service", "creates_roles"), [("wheel", True), ("debian", False)], indirect=["service"]
+)
 def test_the_host_works_without_a_superuser(
     service: Server, data_dir: Path, *, creates_roles: bool
 ) -> None:

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import httpx
 import pytest
 
 from agui_host.embedded import embedded
-from tests.acceptance.engines.replicated import USER, Pair, Server
+from tests.acceptance.engines.replicated import Pair, Server, start_seeded, url_of
 from tests.acceptance.engines.test_pgbouncer import OTHER_KEY, OTHER_TEAM
 from tests.acceptance.engines.test_promotion import END_ALL, started
-from tests.acceptance.host import SEED, Host, wait_for
+from tests.acceptance.host import Host, wait_for
 from tests.acceptance.recovery.test_recovery import TWO, Reader
+from tests.conftest import own_data_dir
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -35,13 +37,11 @@ class ReadingHost(Host):
     def start(self, *, fsync: bool = False, other: Server | None = None) -> "ReadingHost":
         self.engines = embedded.start(self.data, postgres=False)
         self.pair = Pair(self.data)
-        self.pair.primary.create().start()
+        start_seeded(self, self.pair.primary)
         self.pair.standby.follow(self.pair.primary)
         ports = [self.pair.primary.port, *([other.port] if other else [])]
-        self.env["DATABASE_URL"] = self.address(*ports)
-        self.env["DATABASE_REPLICA_URL"] = self.address(self.pair.standby.port)
-        self.manage("migrate", "-v0")
-        self.python(SEED)
+        self.env["DATABASE_URL"] = url_of(*ports)
+        self.env["DATABASE_REPLICA_URL"] = url_of(self.pair.standby.port)
         self.spawn(self.web)
         self.spawn(self.worker)
         self.wait_ready()
@@ -49,9 +49,6 @@ class ReadingHost(Host):
         if other:
             other.follow(self.pair.primary)
         return self
-
-    def address(self, *ports: int) -> str:
-        return f"postgresql://{USER}@{','.join(f'127.0.0.1:{port}' for port in ports)}/postgres"
 
     def stop(self) -> None:
         super().stop()
@@ -87,20 +84,24 @@ class ReadingHost(Host):
         return str(run["id"])
 
 
-@pytest.fixture
-def host(data_dir: Path) -> Iterator[ReadingHost]:
+@contextmanager
+def stopped_afterwards(data: Path) -> Iterator[ReadingHost]:
     host = ReadingHost(
-        data_dir,
+        data,
         AGUI_DATABASE_APP_PASSWORD="a-password-of-the-application",
         AGUI_METRICS_KEY=METRICS_KEY,
     )
-    yield host
-    host.stop()
+    try:
+        yield host
+    finally:
+        host.stop()
 
 
-@pytest.fixture
-def reading(host: ReadingHost) -> ReadingHost:
-    return host.start()
+@pytest.fixture(scope="module")
+def reading() -> Iterator[ReadingHost]:
+    """One for all tests that leave it a standby, and for the last one, which does not."""
+    with own_data_dir() as data, stopped_afterwards(data) as host:
+        yield host.start()
 
 
 def test_what_was_just_written_is_there_whoever_answers(reading: ReadingHost) -> None:
@@ -150,12 +151,13 @@ def test_without_the_standby_everything_is_read_from_the_primary(reading: Readin
     host, standby = reading, reading.pair.standby
     live = Reader(host, host.begin(script=[{"text": "word ", "n": 300, "rate": 30}])["id"])
     live.until(20)
+    said = host.log_of(host.web).count("database.replica_unused")
     standby.kill()
     for _ in range(5):
         host.listed_at_once()
     host.wait_replica("away")
     assert live.finish(60)["type"] == "RUN_FINISHED"
-    assert host.log_of(host.web).count("database.replica_unused") == 1
+    assert host.log_of(host.web).count("database.replica_unused") == said + 1
     standby.start()
     host.wait_replica("ok")
     wait_for(lambda: _reads_there(host), "reads from the replica")
@@ -165,6 +167,7 @@ def test_a_standby_that_was_promoted_by_mistake_is_not_read(reading: ReadingHost
     """Nor does the host take it, on its later timeline, for the primary."""
     host, pair = reading, reading.pair
     pair.standby.ask("select pg_promote(true, 60)")
+    had = pair.standby.ask("select count(*) from runs_run")
     known = {host.listed_at_once() for _ in range(5)}
     host.wait_replica("promoted")
     host.restart(host.web)
@@ -172,14 +175,16 @@ def test_a_standby_that_was_promoted_by_mistake_is_not_read(reading: ReadingHost
     host.wait_replica("promoted")
     known.add(host.listed_at_once())
     assert known <= host.list()
-    assert pair.standby.ask("select count(*) from runs_run") == 0
+    assert pair.standby.ask("select count(*) from runs_run") == had
     assert "database.outdated" not in host.log_of(host.web) + host.log_of(host.worker)
 
 
-def test_a_standby_of_the_old_primary_is_not_read(host: ReadingHost, data_dir: Path) -> None:
+def test_a_standby_of_the_old_primary_is_not_read(data_dir: Path) -> None:
     """It has replayed more than the new primary has written, but of a history that has ended."""
     other = Server(data_dir / "servers" / "three")
-    try:
+    with ExitStack() as stack:
+        stack.callback(other.stop)
+        host = stack.enter_context(stopped_afterwards(data_dir))
         host.start(other=other)
         old, replica = host.pair.primary, host.pair.standby
         other.promote()
@@ -194,9 +199,6 @@ def test_a_standby_of_the_old_primary_is_not_read(host: ReadingHost, data_dir: P
         known = {host.listed_at_once() for _ in range(5)}
         host.wait_replica("other history")
         assert known <= host.list()
-    finally:
-        host.stop()
-        other.stop()
 
 
 def _wrote(server: Server) -> bool:

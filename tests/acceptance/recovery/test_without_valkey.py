@@ -7,7 +7,7 @@ import pytest
 
 from tests.acceptance.host import Host
 from tests.acceptance.recovery.test_recovery import TWO, Reader
-from tests.conftest import own_data_dir
+from tests.conftest import own_host
 
 pytestmark = pytest.mark.slow
 
@@ -15,12 +15,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def host() -> Iterator[Host]:
     """For tests that leave it as they took it, but for the last: Valkey is away by then."""
-    with own_data_dir() as data:
-        host = Host(data)
-        try:
-            yield host.start()
-        finally:
-            host.stop()
+    with own_host() as host:
+        yield host
 
 
 def test_frozen_valkey_delays_no_append(host: Host) -> None:

@@ -15,7 +15,7 @@ from tests.acceptance.neighbour import Neighbour
 from tests.clients.environments import programs
 from tests.conformance.judges import NEWEST
 from tests.conformance.judges import PEERS as LOCKS
-from tests.conftest import own_data_dir
+from tests.conftest import own_host
 
 PEERS = Path(__file__).parent / "peers"
 """What runs in environments of their own."""
@@ -25,12 +25,8 @@ Play = Callable[..., dict[str, Any]]
 @pytest.fixture(scope="session")
 def desk() -> Iterator[Host]:
     """A host that may call agents on this machine; tests share it and must not break it."""
-    with own_data_dir() as data:
-        host = Host(data, AGUI_OUTBOUND_ALLOW="127.0.0.1")
-        try:
-            yield host.start()
-        finally:
-            host.stop()
+    with own_host(AGUI_OUTBOUND_ALLOW="127.0.0.1") as host:
+        yield host
 
 
 @contextmanager

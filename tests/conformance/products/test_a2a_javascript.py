@@ -11,7 +11,7 @@ import pytest
 
 from tests.acceptance.host import Host
 from tests.conformance.node import ready_packages, run_node
-from tests.conftest import own_data_dir
+from tests.conftest import own_host
 
 Json = dict[str, Any]
 
@@ -19,12 +19,8 @@ Json = dict[str, Any]
 @pytest.fixture(scope="module")
 def calling_host() -> Iterator[Host]:
     """A host that is allowed to call this machine."""
-    with own_data_dir() as data:
-        host = Host(data, AGUI_OUTBOUND_ALLOW="127.0.0.1")
-        try:
-            yield host.start()
-        finally:
-            host.stop()
+    with own_host(AGUI_OUTBOUND_ALLOW="127.0.0.1") as host:
+        yield host
 
 
 @pytest.fixture(scope="module")

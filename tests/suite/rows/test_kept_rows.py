@@ -30,13 +30,30 @@ def test_each_row_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
     run.status = "changed"
     cache.set("counted", 1)
     with connection.cursor() as cursor:
-        cursor.execute(emptying._statements())
+        cursor.execute(emptying.statements())
     assert rows() == [[] for _ in MODELS]
     again = memory.put_back()
     assert rows() == before
     assert again is not None
     assert (again, again.status) == (run, "queued")
     assert cache.get("counted") is None
+
+
+def test_what_outlived_a_test_is_not_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job of an earlier test is deferred once its tables are empty, and the rows have it too."""
+    set_stage(monkeypatch)
+    memory: KeptRows[Run] = KeptRows()
+    run = start(gathered().alice)
+    names = "task_name, queue_name, queueing_lock"
+    defer = f"insert into procrastinate_jobs ({names}) values ('t', 'q', 'one')"  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(defer)
+        memory.keep(run)
+        cursor.execute(emptying.statements())
+        cursor.execute(defer)
+        assert memory.put_back() == run
+        cursor.execute("select count(*) from procrastinate_jobs where task_name = 't'")
+        assert cursor.fetchone() == (1,)
 
 
 def test_nothing_is_put_among_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:

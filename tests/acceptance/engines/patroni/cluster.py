@@ -17,7 +17,7 @@ from agui_host.embedded import child
 from agui_host.embedded.engines import ENV
 from tests.acceptance.engines.replicated import USER, Pair, Server
 from tests.acceptance.engines.test_haproxy import ProxiedHost
-from tests.acceptance.host import child_pids, free_port, wait_for
+from tests.acceptance.host import SEED, child_pids, free_port, wait_for
 from tests.clients.environments import programs
 
 LOCK = Path(__file__).parent / "requirements.lock"
@@ -155,6 +155,13 @@ class PatroniHost(ProxiedHost):
     """HAProxy asks Patroni's REST interface."""
 
     pair_kind = PatroniPair
+
+    def begin_servers(self) -> None:
+        """Patroni makes them, so they are copies of no kept ones."""
+        self.pair.start()
+        self.env["DATABASE_URL"] = self.database_url()
+        self.manage("migrate", "-v0")
+        self.python(SEED)
 
     def configured(self, text: str) -> str:
         lines = [line for line in text.splitlines() if not line.lstrip().startswith(("#", "tcp-"))]

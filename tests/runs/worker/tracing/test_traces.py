@@ -9,7 +9,7 @@ import pytest
 from agui_host.protocol.encoding import Record
 from runs.worker import traces
 from tests.acceptance.host import Host, wait_for
-from tests.conftest import own_data_dir
+from tests.conftest import own_host
 from tests.runs.worker.tracing.collector import Collector, SpanRow, collecting
 
 SECRET = "what nobody but the thread's readers may see"
@@ -49,12 +49,8 @@ def traced_host(collector: Collector) -> Iterator[Host]:
         "OTEL_BSP_SCHEDULE_DELAY": "100",
         "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=tests",
     }
-    with own_data_dir() as data:
-        host = Host(data, **settings)
-        try:
-            yield host.start()
-        finally:
-            host.stop()
+    with own_host(**settings) as host:
+        yield host
 
 
 def finished(collector: Collector, run_id: str) -> SpanRow:

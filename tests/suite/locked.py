@@ -1,0 +1,22 @@
+"""Whether an environment has what a lock file pins: a stamp in it has the file's digest.
+
+Times do not tell. The files of a clone are as new as the clone, and environments are shared by
+clones that link to one ``.venv``.
+"""
+
+from hashlib import sha256
+from pathlib import Path
+
+
+def is_installed(stamp: Path, lock: Path) -> bool:
+    """Whether ``note`` was called with this content of the lock file."""
+    return stamp.exists() and stamp.read_text() == _digest(lock)
+
+
+def note(stamp: Path, lock: Path) -> None:
+    """Everything is installed."""
+    stamp.write_text(_digest(lock))
+
+
+def _digest(lock: Path) -> str:
+    return sha256(lock.read_bytes()).hexdigest()
