@@ -105,7 +105,7 @@ RUN_AGENT_INPUT = shape(
             "interruptId status",
             "payload metadata",
             status=_choice("resolved cancelled"),
-            payload=JSON,
+            payload=Leaf.NULLABLE,
             metadata=OBJECT,
         )
     ),

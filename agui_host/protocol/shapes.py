@@ -17,6 +17,8 @@ class Leaf(Enum):
     STAMP = auto()
     POINTER = auto()
     JSON = auto()
+    NULLABLE = auto()
+    """JSON that can be null where it is optional; any other optional null is left out."""
     OBJECT = auto()
 
 

@@ -1,15 +1,12 @@
 """Threads as OpenAI's conversations: a name, metadata, and the messages as items.
 
-A conversation can be made before its first response, with items; it is a thread as soon as there is
-something to keep. Its items are the messages of the thread's history, so that a run that follows is
-given them.
+A conversation can be made before its first response, with items. Its items are the messages of the
+thread's history, so that a run that follows is given them.
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
 
@@ -18,7 +15,6 @@ from agui_host.dialects import chats
 from agui_host.dialects.openai import items
 from agui_host.errors import BadCursor, NotFound, TooLarge
 from agui_host.protocol.errors import Invalid
-from agui_host.protocol.ids import uuid7_seconds
 from agui_host.protocol.input import run_agent_input
 from agui_host.protocol.input.numbers import whole
 from agui_host.protocol.strict_json import dumps
@@ -35,25 +31,23 @@ PREFIX = "conv_"
 PAGE, LARGEST_PAGE = 20, 100
 MOST = 4 * MOST_CHARACTERS
 """Characters of a conversation that takes more items: each request for one reads all of them."""
-_OURS = re.compile("conv_[0-9a-f]{12}7[0-9a-f]{19}")
 
 
 def create(principal: Principal, messages: list[Json], metadata: Json) -> Json:
-    """A conversation: a thread if there is something to keep, else the name of one."""
+    """A conversation: a new thread."""
     access.require(principal, "run")
     name = PREFIX + clock.new_id().hex
-    if messages or metadata:
-        _change(principal, name, lambda stored: _longer(stored, messages), metadata)
-    return _conversation(name, int(clock.now().timestamp()), metadata)
+    _change(
+        principal, name, (lambda stored: _longer(stored, messages)) if messages else None, metadata
+    )
+    return find(principal, name)
 
 
 def find(principal: Principal, name: str) -> Json:
-    """A conversation: a thread, or a name that was given out for one. Raises NotFound."""
+    """A conversation. Raises NotFound."""
     thread = _thread(principal, name)
-    if thread is None:
-        return _conversation(name, int(uuid7_seconds(UUID(name.removeprefix(PREFIX)))), {})
-    metadata = json.loads(thread.metadata) if thread.metadata else {}
-    return _conversation(name, int(thread.created_at.timestamp()), metadata)
+    created, metadata = int(thread.created_at.timestamp()), json.loads(thread.metadata or "{}")
+    return {"id": name, "object": "conversation", "created_at": created, "metadata": metadata}
 
 
 def update(principal: Principal, name: str, metadata: Json) -> Json:
@@ -67,9 +61,7 @@ def update(principal: Principal, name: str, metadata: Json) -> Json:
 def delete(principal: Principal, name: str) -> Json:
     """Erase a conversation with all of its runs. Raises NotFound, Forbidden, and as ``erasure``."""
     access.require(principal, "delete")
-    thread = _thread(principal, name)
-    if thread is not None:
-        erasure.erase_thread(principal, thread)
+    erasure.erase_thread(principal, _thread(principal, name))
     return {"id": name, "object": "conversation.deleted", "deleted": True}
 
 
@@ -126,8 +118,7 @@ def _is_said(message: Json) -> bool:
 def remove(principal: Principal, name: str, item_id: str) -> Json:
     """Remove one item from the history; the logs of the runs stay. Raises as ``add``, LegalHold."""
     access.require(principal, "run")
-    if _thread(principal, name) is None:
-        raise NotFound("There is no such item.")
+    _thread(principal, name)
 
     def shorter(stored: list[Json]) -> list[Json]:
         left = [message for each in stored for message in _without(each, item_id)]
@@ -175,18 +166,15 @@ def _without(message: Json, item_id: str) -> list[Json]:
     return [{**message, "content": ""}] if calls else []
 
 
-def _items(principal: Principal, thread: Thread | None) -> list[Json]:
-    if thread is None:
-        return []
+def _items(principal: Principal, thread: Thread) -> list[Json]:
     whole = f"/api/v1/threads/{thread.pk}"
     stored = chats.history_of(principal, thread).messages
     return [item for each in stored for item in items.of(shortened(each, whole))]
 
 
-def _thread(principal: Principal, name: str) -> Thread | None:
-    """The thread; None for a name that was given out, and is none yet. Raises NotFound."""
+def _thread(principal: Principal, name: str) -> Thread:
     thread = access.find_thread(principal, name)
-    if thread is None and not _OURS.fullmatch(name):
+    if thread is None:
         raise NotFound("There is no such conversation.")
     return thread
 
@@ -235,7 +223,3 @@ def _change(
             history.rewrite(thread.pk, fold, change(fold.messages))
 
     turns.wait(attempt)
-
-
-def _conversation(name: str, created: int, metadata: Json) -> Json:
-    return {"id": name, "object": "conversation", "created_at": created, "metadata": metadata}

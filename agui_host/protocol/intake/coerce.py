@@ -81,7 +81,7 @@ def _value(kind: Any, value: Any) -> Any:
     match kind:
         case Leaf.TEXT | Leaf.DELTA:
             return _text(value)
-        case Leaf.JSON:
+        case Leaf.JSON | Leaf.NULLABLE:
             return readable(value)
         case Leaf.OBJECT if _is_object(value):
             return readable(value)

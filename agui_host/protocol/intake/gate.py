@@ -291,7 +291,7 @@ def _object(shape: Shape, members: Mapping[Any, Any]) -> Any:
             checked: Any = clean_text(value)
         elif value.__class__ is str and field.kind is Leaf.DELTA:
             checked = clean_delta(value)
-        elif value is None and not field.required:
+        elif value is None and not field.required and field.kind is not Leaf.NULLABLE:
             continue
         else:
             checked = _described(field, value)
@@ -376,7 +376,7 @@ def _is_pointer(text: str) -> bool:
 
 def _leaf(kind: Leaf, value: Any) -> Any:
     match kind:
-        case Leaf.JSON:
+        case Leaf.JSON | Leaf.NULLABLE:
             return json_value(value)
         case Leaf.OBJECT:
             return json_value(members_of(value))

@@ -1,9 +1,10 @@
-"""Fills in the text of a question that a framework put elsewhere than in ``message``."""
+"""Questions of frameworks: a text that is elsewhere than in ``message``, and ids that meet."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agui_host.protocol.encoding import clean_text
+from agui_host.protocol.fold.inherited import ASKED_AS, marked
 
 ASKING = ("message", "question", "prompt", "text", "description", "query", "title")
 """Keys under which LangGraph's users write what ``interrupt({...})`` asks; the first one wins."""
@@ -18,6 +19,22 @@ def with_messages(outcome: Mapping[str, Any]) -> dict[str, Any]:
     """
     interrupts = [_asked(each) for each in outcome.get("interrupts", [])]
     return {**outcome, "interrupts": interrupts}
+
+
+def told_apart(
+    interrupts: Iterable[dict[str, Any]], run_id: str, find: Callable[[str], object]
+) -> None:
+    """Rename the questions of one outcome that have no id, or that of another; each is found."""
+    used: set[str] = set()
+    for number, interrupt in enumerate(interrupts, 1):
+        name = interrupt["id"]
+        if not name or name in used:
+            find("renamed")
+            marked(interrupt, {ASKED_AS: name})
+            interrupt["id"] = f"{name or run_id}~{number}"
+            while interrupt["id"] in used:
+                interrupt["id"] += "~"
+        used.add(interrupt["id"])
 
 
 def _asked(interrupt: dict[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,7 @@ A client appends to the message that it holds, so two answers with one id would 
 two calls one text of arguments that no parser reads. Ids are unique in a thread (AG-UI 1.0), but
 some adapters count from 1 in each run, use a message's id for an activity, or send empty ids.
 
-A run's own ids follow from its log; only the new names do not, so a restored intake has to remember
-them.
+A run's own ids follow from its log; only the new names do not, so a restored intake remembers them.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -13,7 +12,7 @@ from typing import Any
 
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.protocol.fold.arguments import BEGUN, Arguments, squeezed
-from agui_host.protocol.fold.inherited import ASKED_AS, marked
+from agui_host.protocol.intake.questions import told_apart
 
 Wire = dict[str, Any]
 
@@ -24,6 +23,7 @@ _REASONING = frozenset({
 })  # fmt: skip
 _ACTIVITIES = frozenset({"ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"})
 _TEXTS = frozenset({"TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"})
+_BOUNDS = frozenset({"TOOL_CALL_START", "TOOL_CALL_END"})
 MAX_COMPARED = 64 * 1024
 """Characters of arguments that are compared with those of a call that a snapshot brought."""
 MAX_RESULTS = 100
@@ -31,7 +31,6 @@ MAX_RESULTS = 100
 MAX_BROUGHT, ENTRY = 16 * 1024 * 1024, 256
 """Bytes that are kept of a run's snapshots, and those of one id in addition to it."""
 _WRITTEN = frozenset({"assistant", "user", "system", "developer"})
-_ROLES = ("assistant", "user", "system", "developer", "reasoning", "tool")
 
 
 class ReusedIds:
@@ -41,7 +40,7 @@ class ReusedIds:
     repeat its name. Any run can update an activity, so its id is only reserved against other
     messages. Within a run an id belongs to messages of one role; a call is another one when the
     earlier one has its result, all of its arguments, or another name. A call from a snapshot can be
-    streamed after it; its arguments are left out then, unless they differ.
+    streamed after it; its events are left out then, unless its arguments differ.
     """
 
     def __init__(
@@ -81,7 +80,8 @@ class ReusedIds:
         self.restated: dict[str, str] = {}
         self.room = MAX_BROUGHT
         self._again: dict[str, list[Any]] = {}
-        for name in calls.keys() - answered:
+        self._waiting = calls.keys() - answered
+        for name in self._waiting:
             self._restate(calls[name])
 
     def rename(self, event: Wire) -> list[Wire]:
@@ -110,7 +110,7 @@ class ReusedIds:
             self._snapshot(event["messages"])
         else:
             self._refer(event)
-        return [*before, event]
+        return [] if self._repeats(kind, event) else [*before, event]
 
     def text(self, name: str) -> str:
         """The id of the text message that the agent calls so."""
@@ -162,17 +162,13 @@ class ReusedIds:
 
     def load(self, dumped: dict[str, Any]) -> None:
         """Take over what ``dump`` wrote."""
-        if "names" not in dumped:  # of an older version
-            one = {name: [fresh] for name, fresh in dumped["messages"].items()}
-            calls = {name: [fresh] for name, fresh in dumped["calls"].items()}
-            dumped = {"names": {role: dict(one) for role in _ROLES} | {CALL: calls}}
-        self._names, self._texts = dumped["names"], dumped.get("texts", {})
-        self._again = dumped.get("again", {})
+        self._names, self._texts = dumped["names"], dumped["texts"]
+        self._again = dumped["again"]
         self.used = self._taken.keys() | self._answered
-        self._fresh_ids = set()
         for names in self._names.values():
             self.used |= names.keys()
-            self._fresh_ids.update(each for ids in names.values() for each in ids)
+        ids = (fresh for names in self._names.values() for fresh in names.values())
+        self._fresh_ids = {name for fresh in ids for name in fresh}
 
     def _text_start(self, event: Wire) -> None:
         role, name = event.get("role", "assistant"), event["messageId"]
@@ -234,7 +230,18 @@ class ReusedIds:
         start["toolCallName"] = known.name
         event |= {"toolCallId": start["toolCallId"], "delta": text + delta}
         self._carry(start, start["toolCallId"], is_new=True)
-        return [{"type": "TOOL_CALL_END", "toolCallId": call}, start, event]
+        end = {"type": "TOOL_CALL_END", "toolCallId": call}
+        return [end, start, event] if known.is_open else [start, event]
+
+    def _repeats(self, kind: str, event: Wire) -> bool:
+        """Whether it is the START or END of a whole call that a snapshot of this run brought."""
+        call = event["toolCallId"] if kind in _BOUNDS else ""
+        if call not in self.restated or call in self._waiting or self._calls[call].is_open:
+            return False
+        if kind == "TOOL_CALL_END":
+            return self._again.pop(call, None) is not None
+        self._again[call] = ["", 0]
+        return True
 
     def _carry(self, event: Wire, call: str, *, is_new: bool) -> None:
         """Name the message of a new call: by itself the client gives it the call's id."""
@@ -372,18 +379,11 @@ class ReusedIds:
         return name
 
     def _questions(self, interrupts: list[Wire]) -> None:
-        used: set[str] = set()
-        for number, interrupt in enumerate(interrupts, 1):
+        for interrupt in interrupts:
             if interrupt.get("toolCallId") is not None:
                 interrupt["toolCallId"] = self._call(interrupt["toolCallId"])
-            name = interrupt["id"]
-            if self._repair and (not name or name in used):
-                self._find("renamed")
-                marked(interrupt, {ASKED_AS: name})
-                interrupt["id"] = f"{name or self._run_id}~{number}"
-                while interrupt["id"] in used:
-                    interrupt["id"] += "~"
-            used.add(interrupt["id"])
+        if self._repair:
+            told_apart(interrupts, self._run_id, self._find)
 
     def _fresh(self, role: str, name: str, *before: str) -> str:
         """A new id for the part that the agent calls ``name``; ``before`` are its earlier ones."""

@@ -40,7 +40,7 @@ class Alone:
 
     def __init__(self, *, begins: bool = False) -> None:
         """``begins``: the run is the first of its thread, so there is nothing from other runs."""
-        self._begins = begins
+        self.begins = begins
         self._has_input_state = True
         self._has_snapshot = False
         self._before = Before()
@@ -50,7 +50,7 @@ class Alone:
 
     def copy(self) -> "Alone":
         """Another view at the same place of the log."""
-        other = Alone(begins=self._begins)
+        other = Alone(begins=self.begins)
         other._has_input_state, other._has_snapshot = self._has_input_state, self._has_snapshot
         other._before, other._state = self._before, deep_copy(self._state)
         other._cut, other._messages = set(self._cut), set(self._messages)
@@ -101,7 +101,7 @@ class Alone:
 
     def _conversation(self, event: Event) -> Event:
         mark = mark_of(event).get(OWN)
-        if mark is None and self._begins:
+        if mark is None and self.begins:
             return event
         own = self._messages.union(mark or ())
         messages = [message for message in event["messages"] if message["id"] in own]
@@ -123,13 +123,13 @@ class Alone:
     def _is_inherited(self, event: Event) -> bool:
         mark = mark_of(event).get(INHERITED)
         if mark is None:  # nothing to inherit, or a log from before the marks
-            return not self._begins or self._has_input_state
+            return not self.begins or self._has_input_state
         return bool(mark)
 
     @property
     def _is_blind(self) -> bool:
         # Whether the run may have changed a state that the log has not shown.
-        return not self._has_snapshot and (not self._begins or self._has_input_state)
+        return not self._has_snapshot and (not self.begins or self._has_input_state)
 
     def _delta(self, event: Event) -> Event:
         if self._has_snapshot and not self._before:

@@ -59,13 +59,17 @@ async def test_the_items_are_the_history_of_the_first_run(
     assert known.json["metadata"] == {"topic": "demo"}
 
 
-def test_a_name_is_a_conversation_before_it_is_a_thread(cast: Cast) -> None:
-    name = call(cast, "POST", "")["id"]
-    assert not Thread.objects.exists()
+def test_one_without_items_is_there_until_it_is_deleted(cast: Cast) -> None:
+    made = call(cast, "POST", "")
+    name = made["id"]
+    assert made == {**made, "object": "conversation", "metadata": {}}
+    assert call(cast, "GET", f"/{name}") == made
     assert call(cast, "GET", f"/{name}/items")["data"] == []
     assert call(cast, "DELETE", f"/{name}")["deleted"] is True
-    call(cast, "GET", "/nothing/items", 404)
-    call(cast, "POST", "/nothing/items", 404, items=[ADA])
+    for path in (f"/{name}", f"/{name}/items", "/nothing/items"):
+        call(cast, "GET", path, 404)
+    call(cast, "POST", f"/{name}/items", 404, items=[ADA])
+    call(cast, "DELETE", f"/{name}", 404)
     assert not Thread.objects.exists()
 
 
@@ -150,7 +154,7 @@ def test_a_team_that_stores_too_much_adds_nothing(cast: Cast) -> None:
     ):
         refusal = call(cast, "POST", url, 429, **body)
         assert refusal["error"]["code"] == "limit_reached"
-    assert Thread.objects.count() == 1
+    assert Thread.objects.count() == 2
     call(cast, "DELETE", f"/{name}/items/m")
 
 

@@ -22,6 +22,7 @@ def test_some_answers_in_two_forms() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_many_answers_in_two_forms() -> None:
     prove(MANY)
 
@@ -46,6 +47,7 @@ def test_some_redacted_answers() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_many_redacted_answers() -> None:
     redact(MANY)
 

@@ -7,6 +7,7 @@ import pytest
 
 from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.fold.prelude import prelude
+from tests.dialects.folds.readers import READERS
 from tests.protocol.intake.test_intake import BYE, CALL, CALLED, DELTA, HELLO, Log, check
 
 Wire = dict[str, Any]
@@ -193,16 +194,24 @@ def test_a_call_in_a_snapshot_before_its_own_events(chunked: bool) -> None:
     if chunked:
         chunk = {"type": "TOOL_CALL_CHUNK", "toolCallId": "c9", "toolCallName": "ask"}
         events = [{**chunk, "parentMessageId": "m9", "delta": '{"n":1}'}]
-    log, fold = played(before, *events, history=[])
+    answer = {**RESULT, "toolCallId": "c9"}
+    log, fold = played(before, *events, answer, history=[])
     assert calls_of(fold) == [("c9", "ask", '{"n": 1}')]
     assert "dropped" in [action for _, action in ids(log)]
+    kinds = ["RUN_STARTED", "MESSAGES_SNAPSHOT", "TOOL_CALL_RESULT", "RUN_FINISHED"]
+    assert [event["type"] for event in log.events] == kinds
+    for name, read in READERS.items():  # The snapshot alone says the same.
+        if name != "pending":
+            assert read(log.events) == read(played(before, answer, history=[])[0].events), name
 
 
 def test_another_call_than_the_snapshots_is_kept_whole() -> None:
     before = snapshot(a_message("assistant", "m9", toolCalls=[the_call('{"n": 1}')]))
     events = [*call('{"n":')[:2], *call("2}")[1:]]
-    _, fold = played(before, *events, history=[])
+    log, fold = played(before, *events, history=[])
     assert calls_of(fold) == [("c9", "ask", '{"n": 1}'), ("c9~r1", "ask", '{"n":2}')]
+    begun = [each["toolCallId"] for each in log.events if each["type"] == "TOOL_CALL_START"]
+    assert begun == ["c9~r1"]
 
 
 def test_a_call_that_waits_and_is_called_again() -> None:

@@ -7,9 +7,11 @@ from agui_host.backends.epochs import Reset
 from agui_host.backends.postgres.bridge import db_history, db_read
 from agui_host.protocol.ids import Position
 from agui_host.protocol.views.alone import Alone
+from agui_host.protocol.views.corrected import Corrected
 from agui_host.teams.authentication import Principal
 from events import journal
 from runs.access import sight
+from runs.lifecycle.logs import corrections
 from runs.models import Run
 
 
@@ -21,27 +23,36 @@ async def alone_of(principal: Principal, run: Run, after: int = 0) -> Alone | No
 
 
 async def payloads(
-    run_id: UUID, after: int, last: int, alone: Alone | None
+    run_id: UUID, after: int, last: int, *views: Alone | Corrected | None
 ) -> AsyncIterator[list[bytes]]:
     """The events behind ``after`` up to ``last``, as the reader sees them.
 
     Raises Purged, and Reset if the log has since lost some of them.
     """
     while after < last:
-        after, page = await db_history(_page, run_id, after, last, alone)
+        after, page = await db_history(_page, run_id, after, last, *views)
         yield page
 
 
-def _page(run_id: UUID, after: int, last: int, alone: Alone | None) -> tuple[Position, list[bytes]]:
+def _page(
+    run_id: UUID, after: int, last: int, *views: Alone | Corrected | None
+) -> tuple[Position, list[bytes]]:
     stretch = journal.read_stretch(run_id, after, last)
     stored = stretch.payloads
     if not stored:
         raise Reset.to(stretch.head)
     place = Position(after + len(stored), stretch.epoch)
-    return place, stored if alone is None else list(map(alone.see, stored))
+    for view in filter(None, views):
+        stored = list(map(view.see, stored))
+    return place, stored
 
 
 async def ndjson(run: Run, alone: Alone | None = None) -> AsyncIterator[bytes]:
-    """One event per line, for readers of all of it byte by byte as it is stored."""
-    async for page in payloads(run.pk, 0, run.journal.head, alone):
+    """One event per line, as it is stored; a text that a snapshot corrects is the new text.
+
+    The file of a log that is cut before the snapshot has the new text as well.
+    """
+    begins = None if alone is None else alone.begins
+    corrected = await corrections.of_apart(run.pk, run.team_id, begins=begins)
+    async for page in payloads(run.pk, 0, run.journal.head, alone, corrected):
         yield b"\n".join(page) + b"\n"

@@ -14,6 +14,7 @@ from agui_host.backends.postgres.bridge import db
 from agui_host.backends.shelf import Shelf
 from agui_host.protocol.views import corrected
 from agui_host.protocol.views.corrected import Corrections
+from agui_host.web.consumers.export.exports import FORMATS
 from events.writer import JournalWriter
 from runs.lifecycle.logs import corrections
 from runs.models import Run
@@ -49,14 +50,24 @@ async def test_no_reader_of_an_ended_run_gets_the_text_before(cast: Cast, play: 
     headers = cast.alice.headers
     stored = await ask("GET", f"/v1/responses/resp_{run.pk.hex}", headers)
     task = await ask("GET", f"/a2a/tasks/{run.pk}", {**headers, "A2A-Version": "1.0"})
-    chat = await ask("GET", "/api/chat/t/messages", headers)
+    chat = await ask("GET", "/api/chat/subject/t", headers)
     outline = await ask("GET", f"/api/v1/runs/{run.pk}/outline", headers)
-    for answer in (stored, task, chat, outline):
-        assert answer.status in (200, 404), answer.body
+    export = f"/api/v1/runs/{run.pk}/export?format="
+    files = [await ask("GET", f"{export}{name}", headers) for name in FORMATS]
+    for answer in (stored, task, chat, outline, *files):
+        assert answer.status == 200, answer.body
         assert b"secret" not in answer.body
-    assert [each.status for each in (stored, task, outline)] == [200, 200, 200]
-    assert b"the number" in stored.body
-    assert b"the number" in task.body
+        assert b"the number" in answer.body
+    cut = await ask("GET", f"{export}ndjson&at=3", headers)
+    assert b"secret" not in cut.body
+    restored = await ask(
+        "POST",
+        "/api/v1/runs/import",
+        headers | {"content-type": "application/x-ndjson"},
+        body=files[-1].body,
+    )
+    again = await ask("GET", f"/api/v1/runs/{restored.json['id']}/export?format=archive", headers)
+    assert again.body == files[-1].body
 
 
 async def test_only_a_log_with_a_snapshot_that_corrects_has_a_view(cast: Cast, play: Play) -> None:
