@@ -162,7 +162,7 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
         authentication.resolve({}, request.COOKIES)
     except HostError:
         return unsent.sign_in_first(request) or csrf_failure(request, reason)
-    return unsent.shown(request, unsent.posted(request), signed_in=True, status=403)
+    return unsent.page_with(request, unsent.form_of(request), signed_in=True, status=403)
 
 
 def refused(request: HttpRequest, error: HostError, other: Team | None = None) -> HttpResponse:
@@ -172,7 +172,7 @@ def refused(request: HttpRequest, error: HostError, other: Team | None = None) -
     """
     context: dict[str, Any] = {"error": error, "other_team": other}
     if request.method == "POST" and error.status in AGAIN:
-        context["form"] = unsent.posted(request)
+        context["form"] = unsent.form_of(request)
     return render(request, "error.html", context, status=error.status)
 
 

@@ -39,8 +39,8 @@ def run_of_events(request: HttpRequest, run_id: UUID) -> HttpResponse:
 @page
 def unsent_form(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The form that the visitor posted after the session had ended."""
-    form = unsent.kept(request)
-    return unsent.shown(request, form, signed_in=True) if form else redirect("home")
+    form = unsent.find(request)
+    return unsent.page_with(request, form, signed_in=True) if form else redirect("home")
 
 
 @page

@@ -52,10 +52,10 @@ def sign_in_first(request: HttpRequest) -> HttpResponse | None:
     """
     if request.method != "POST" or request.headers.get("Sec-Fetch-Mode", NAVIGATE) != NAVIGATE:
         return None
-    form = posted(request)
+    form = form_of(request)
     length = sum(len(value) for _, value in form.values)
     if length > MOST_CHARACTERS or not ratelimit.consume(request, action="unsent", key="all"):
-        return shown(request, form, signed_in=False, status=401)
+        return page_with(request, form, signed_in=False, status=401)
     token = secrets.token_urlsafe(24)
     cache.set(f"unsent:{token}", form, SECONDS)
     answer = redirect_to_login(reverse(UNSENT))
@@ -65,20 +65,22 @@ def sign_in_first(request: HttpRequest) -> HttpResponse | None:
     return answer
 
 
-def kept(request: HttpRequest) -> Form | None:
+def find(request: HttpRequest) -> Form | None:
     """The form that this browser posted without a session."""
     token = request.COOKIES.get(UNSENT, "")
     form = cache.get(f"unsent:{token}") if TOKEN.fullmatch(token) else None
     return form and Form(*form)
 
 
-def posted(request: HttpRequest) -> Form:
+def form_of(request: HttpRequest) -> Form:
     """The form of this request."""
     rows = [(name, value) for name, values in request.POST.lists() for value in values]
     return Form(request.path, [(name, value) for name, value in rows if not OUT.fullmatch(name)])
 
 
-def shown(request: HttpRequest, form: Form, *, signed_in: bool, status: int = 200) -> HttpResponse:
+def page_with(
+    request: HttpRequest, form: Form, *, signed_in: bool, status: int = 200
+) -> HttpResponse:
     """The page with a form to be sent once more."""
     context = {"form": form, "signed_in": signed_in}
     return render(request, "account/unsent.html", context, status=status)

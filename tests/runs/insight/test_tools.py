@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Figures = dict[str, tuple[int, int, int, dict[int, int], list[str]]]
 
 
-def shown(actor: Actor, since: datetime) -> Figures:
+def figures_of(actor: Actor, since: datetime) -> Figures:
     return {
         row.name: (row.calls, row.failed, row.doubles, row.took, row.agents)
         for row in tools.by_tool(actor.principal, since)
@@ -36,13 +36,13 @@ def mark_all(cast: Cast) -> None:
 
 def recounted(cast: Cast, actors: list[Actor], since: datetime) -> list[Figures]:
     """The figures without any stored ones, which are there again afterwards."""
-    kept = list(ToolDay.objects.all()), list(ToolChange.objects.all())
+    copies = list(ToolDay.objects.all()), list(ToolChange.objects.all())
     mark_all(cast)
-    figures = [shown(actor, since) for actor in actors]
+    figures = [figures_of(actor, since) for actor in actors]
     ToolDay.objects.all().delete()
     ToolChange.objects.all().delete()
-    ToolDay.objects.bulk_create(kept[0])
-    ToolChange.objects.bulk_create(kept[1])
+    ToolDay.objects.bulk_create(copies[0])
+    ToolChange.objects.bulk_create(copies[1])
     return figures
 
 
@@ -87,8 +87,8 @@ def test_stored_figures_are_those_of_a_recount(cast: Cast, seed: int) -> None:
     ]
     for _ in range(12):
         rnd.choice(steps)()
-        seen = [shown(actor, since) for actor in actors]
-        assert seen == recounted(cast, actors, since)
+        figures = [figures_of(actor, since) for actor in actors]
+        assert figures == recounted(cast, actors, since)
     tool_days.run_once(5)
     assert ToolDay.objects.exists()
     assert set(ToolChange.objects.values_list("day", flat=True)) <= {clock.now().date()}
@@ -101,9 +101,9 @@ def test_a_shared_run_of_a_private_thread_counts(cast: Cast) -> None:
     ToolCall.objects.of_any_team().update(at=clock.now() - 2 * DAY)
     tool_days.run_once(5)
     since = day_of(clock.now()) - 6 * DAY
-    assert shown(cast.alice, since) == {}
+    assert figures_of(cast.alice, since) == {}
     sharing.share(cast.bob.principal, run, sharing.To(member="alice"), sharing.Terms())
-    assert shown(cast.alice, since)["charge"][0] == 1
+    assert figures_of(cast.alice, since)["charge"][0] == 1
 
 
 def test_one_mark_of_the_present_day_is_enough(cast: Cast) -> None:
