@@ -41,6 +41,7 @@ class Form(NamedTuple):
 
     @property
     def has_text(self) -> bool:
+        """Whether people have typed something into it."""
         return any(label for _, _, label in self.rows)
 
 

@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from agui_host.backends.postgres.servers.replica import reading
 from agui_host.dashboard.pages import page
+from agui_host.protocol.strict_json import dumps
 from agui_host.teams.api.audit import AuditFilter, lines_of
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import AuditEntry
@@ -73,4 +74,4 @@ def _line(entry: AuditEntry) -> Line:
 def _text(detail: Any) -> str:
     if isinstance(detail, list):
         return ", ".join(map(_text, detail))
-    return detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
+    return detail if isinstance(detail, str) else dumps(detail)

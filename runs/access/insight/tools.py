@@ -160,8 +160,9 @@ def _between(since: datetime, days: Sequence[date]) -> list[tuple[datetime, date
 
 
 def _has_others(principal: Principal) -> bool:
-    """Whether somebody has shared a private thread, or a run of one, with the caller."""
-    of_private = Q(thread__visibility=Visibility.PRIVATE) | Q(
-        run__thread__visibility=Visibility.PRIVATE
+    """Whether a private thread, or a run of one, was shared with the caller."""
+    shares, private = access.grants_to(principal), Visibility.PRIVATE
+    return (
+        shares.filter(thread__visibility=private).exists()
+        or shares.filter(run__thread__visibility=private).exists()
     )
-    return access.grants_to(principal).filter(of_private).exists()
