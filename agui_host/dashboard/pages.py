@@ -8,11 +8,13 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
-from django.urls import get_resolver, reverse
+from django.urls import get_resolver, resolve, reverse
 from django.utils.cache import patch_cache_control
+from django.views.csrf import csrf_failure
 from django.views.decorators.http import require_http_methods, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
+from agui_host.dashboard.account import unsent
 from agui_host.dashboard.account.zone import in_zone
 from agui_host.dashboard.visitor import KNOWN
 from agui_host.errors import NotFound, Unauthenticated
@@ -26,6 +28,9 @@ SAFE = ("GET", "HEAD")
 SURE = "confirmed"
 """The field with which a form confirms that something is to be destroyed."""
 POSTS_FROM = "posts_from"
+FOR_PEOPLE = "for_people"
+AGAIN = {409, 413, 422, 429, 503}
+"""The status of errors after which a form can be sent again."""
 P = ParamSpec("P")
 R = TypeVar("R", bound=HttpResponseBase)
 
@@ -134,18 +139,40 @@ def _guarded(view: View[P]) -> Guarded[P]:
             setattr(request, KNOWN, principal)
             return view(request, principal, *args, **kwargs)
         except Unauthenticated:
-            return _sign_in(request)
+            return unsent.sign_in_first(request) or _sign_in(request)
         except NotFound as error:
             return refused(request, error, _elsewhere(request, kwargs))
         except HostError as error:
             return refused(request, error)
 
+    setattr(guarded, FOR_PEOPLE, True)
     return guarded
 
 
+def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Django's handler of a form without a valid token: another session has begun, or none is left.
+
+    The form is shown again if its page is ours, as the browser says: another site's is refused.
+    """
+    view = resolve(request.path).func
+    origin = request.headers.get("Origin")
+    if not hasattr(view, FOR_PEOPLE) or origin != f"{request.scheme}://{request.get_host()}":
+        return csrf_failure(request, reason)
+    try:
+        authentication.resolve({}, request.COOKIES)
+    except HostError:
+        return unsent.sign_in_first(request) or csrf_failure(request, reason)
+    return unsent.page_with(request, unsent.form_of(request), signed_in=True, status=403)
+
+
 def refused(request: HttpRequest, error: HostError, other: Team | None = None) -> HttpResponse:
-    """The page that shows an error; ``other`` is a team of the visitor that has the page."""
-    context = {"error": error, "other_team": other}
+    """The page that shows an error; ``other`` is a team of the visitor that has the page.
+
+    A form that was refused for its values, or for the moment, comes back with them.
+    """
+    context: dict[str, Any] = {"error": error, "other_team": other}
+    if request.method == "POST" and error.status in AGAIN:
+        context["form"] = unsent.form_of(request)
     return render(request, "error.html", context, status=error.status)
 
 

@@ -97,6 +97,7 @@ urlpatterns: list[URLPattern] = [
     path("threads/<uuid:key>/comment", thread.comment, name="thread-comment"),
     path("threads/<uuid:key>/change", thread.change, name="thread-change"),
     path("clock", views.clock, name="clock"),
+    path("unsent/", views.unsent_form, name="unsent"),
     path("inbox/", questions.listing, name="inbox"),
     path("manifest.webmanifest", device.manifest, name="manifest"),
     path("service-worker.js", device.service_worker),

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from agui_host.backends.postgres.servers.replica import reading
 from agui_host.dashboard import filters, listing, run_page
-from agui_host.dashboard.account import zone
+from agui_host.dashboard.account import unsent, zone
 from agui_host.dashboard.pages import action, page
 from agui_host.dashboard.runs_list import columns, saved
 from agui_host.errors import NotFound
@@ -34,6 +34,13 @@ def with_slash(request: HttpRequest, **kwargs: object) -> HttpResponsePermanentR
 def run_of_events(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Alpine's event stream, opened as a page: redirect to the run's page."""
     return redirect("run", run_id)
+
+
+@page
+def unsent_form(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The form that the visitor posted after the session had ended."""
+    form = unsent.find(request)
+    return unsent.page_with(request, form, signed_in=True) if form else redirect("home")
 
 
 @page

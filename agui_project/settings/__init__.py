@@ -127,6 +127,7 @@ LOGOUT_REDIRECT_URL = "/login/"
 MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "agui_host.dashboard.pages.stale_form"
 X_FRAME_OPTIONS = "DENY"
 # Agents' output is shown on these pages: nothing inline ever runs, and nothing leaves this host.
 CONTENT_SECURITY_POLICY = {

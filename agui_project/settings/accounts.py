@@ -31,6 +31,7 @@ ACCOUNT_RATE_LIMITS = {
     "login_failed_from": "10/m/ip",
     "login_failed_here": "5/5m/key",
     "login_failed_anywhere": "100/5m/key",
+    "unsent": "10/m/ip,600/h/key",
 }
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_SESSION_REMEMBER = True

@@ -1,8 +1,9 @@
 """Lighthouse's scores of six pages, on a host with the runs of ``seed_demo --nasty``.
 
 On a desktop, and on a phone as Lighthouse imitates one: a slow network and a quarter of the
-processor. ``LIGHTHOUSE`` is the command; ``npm install lighthouse`` in any folder brings it. The
-promise: at least 95 for performance, accessibility and best practices; measure on a quiet machine.
+processor. ``LIGHTHOUSE`` is the command; ``npm install lighthouse`` in any folder brings it. Each
+page is opened ``TIMES`` times, and the report with the median performance counts. The promise: at
+least 95 for performance, accessibility and best practices; measure on a quiet machine.
 """
 
 import json
@@ -22,6 +23,7 @@ from tests.needs import need
 LIGHTHOUSE = os.environ.get("LIGHTHOUSE", "lighthouse")
 CATEGORIES = ("performance", "accessibility", "best-practices")
 LEAST = 95
+TIMES = int(os.environ.get("TIMES", "3"))
 FORMS = {"desktop": ["--preset=desktop"], "phone": ["--form-factor=mobile"]}
 
 
@@ -39,6 +41,12 @@ def addresses(host: Host) -> dict[str, str]:
 
 
 def scores(url: str, port: int, folder: Path, form: str) -> dict[str, Any]:
+    """The median of the scores of a page."""
+    every = [scores_once(url, port, folder, form) for _ in range(TIMES)]
+    return sorted(every, key=lambda row: row["performance"])[TIMES // 2]
+
+
+def scores_once(url: str, port: int, folder: Path, form: str) -> dict[str, Any]:
     """The scores of a page in the browser at that port, and the audits that cost points."""
     report = folder / "report.json"
     subprocess.run(

@@ -57,7 +57,7 @@ select %(team)s, journal_id, agent_id, '', journal_id, call, 'c' || call,
   from numbered, times, generate_series(1, times.each) call
  where n <= %(calls)s
 """
-TABLES = "runs_issue, runs_issuerun, runs_toolcall, runs_usage, runs_usagetook"
+TABLES = "runs_issue, runs_issuerun, runs_toolcall, runs_toolday, runs_usage, runs_usagetook"
 
 
 def fill(principal: Any) -> list[str]:
@@ -172,6 +172,7 @@ def main() -> None:
     from django.test import Client
 
     from benchmarks.inspector import rollup
+    from runs.lifecycle.insight import tool_days
     from runs.models import Issue
 
     call_command("migrate", verbosity=0)
@@ -180,7 +181,9 @@ def main() -> None:
     principal = rollup.fill()
     lines = [f"{rollup.RUNS:,} runs, {rollup.AGENTS} agents, {rollup.PEOPLE} people"]
     lines += fill(principal)
+    tool_days.run_once(600)
     with connection.cursor() as cursor:
+        cursor.execute("vacuum analyze runs_toolday")
         cursor.execute("show data_directory")
         engine = int(Path(cursor.fetchone()[0], "postmaster.pid").read_text().split()[0])
     issue = Issue.objects.of_any_team().values_list("pk", flat=True)[0]

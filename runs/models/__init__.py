@@ -8,7 +8,16 @@ from runs.models.file import File, FileReference
 from runs.models.grant import Grant, Level
 from runs.models.imported import ImportedRun
 from runs.models.ingest import Ingest
-from runs.models.insight import Called, Issue, IssueNote, IssueRun, ToolCall, UnreadRun
+from runs.models.insight import (
+    Called,
+    Issue,
+    IssueNote,
+    IssueRun,
+    ToolCall,
+    ToolChange,
+    ToolDay,
+    UnreadRun,
+)
 from runs.models.interrupt import BY_INTERRUPT_EVENT, Interrupt, InterruptStatus
 from runs.models.money.budget import (
     AtLimit,
@@ -125,6 +134,8 @@ __all__ = [
     "ThreadPolicy",
     "Thumb",
     "ToolCall",
+    "ToolChange",
+    "ToolDay",
     "Trial",
     "TrialRun",
     "Unit",

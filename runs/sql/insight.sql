@@ -54,3 +54,20 @@ begin
                                rows between unbounded preceding and 1 preceding)) found
      where marked.id = found.id and found.present <> found.double;
 end $$;
+
+-- Marks the days whose figures of tool calls have to be counted again.
+create function runs_tool_calls_changed() returns trigger language plpgsql as $$
+begin
+    insert into runs_toolchange (team_id, day)
+        select distinct team_id, (at at time zone 'UTC')::date from changed;
+    return null;
+end $$;
+
+create trigger runs_tool_calls_made after insert on runs_toolcall
+    referencing new table as changed for each statement execute function runs_tool_calls_changed();
+
+create trigger runs_tool_calls_updated after update on runs_toolcall
+    referencing new table as changed for each statement execute function runs_tool_calls_changed();
+
+create trigger runs_tool_calls_erased after delete on runs_toolcall
+    referencing old table as changed for each statement execute function runs_tool_calls_changed();

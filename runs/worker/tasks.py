@@ -24,6 +24,7 @@ from runs.lifecycle.budgets import spending
 from runs.lifecycle.deletion import retention, sealing
 from runs.lifecycle.files import uploads
 from runs.lifecycle.insight import storing as insight
+from runs.lifecycle.insight import tool_days
 from runs.lifecycle.usage import rollup
 from runs.lifecycle.webhooks import deliveries
 from runs.lifecycle.words import faces, storing
@@ -164,7 +165,10 @@ def add_up_usage(context: JobContext, timestamp: int) -> None:
 )
 def read_ended_runs(context: JobContext, timestamp: int) -> None:
     """Store the tool calls of runs that have ended, and the issues of failed ones."""
-    insight.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
+    leaving = context.additional_context[LEAVING]
+    insight.run_once(SWEEP_SECONDS, leaving)
+    with allowing(LONGEST):
+        tool_days.run_once(SWEEP_SECONDS, leaving)
 
 
 @app.periodic(cron="* * * * *")

@@ -91,6 +91,7 @@ PEOPLE: dict[str, Door] = {
     "runs/views/<uuid:view_id>/remove": Door(FORM, "runs/views/{view}/remove"),
     "team/switch": Door(FORM),
     "clock": Door(FORM),
+    "unsent/": Door({"GET": Who(302, 401, 302, 302)}),
     "team/invitations": Door(FORM),
     "team/invitations/<uuid:invitation_id>/revoke": Door(
         FORM, "team/invitations/{invitation}/revoke"

@@ -70,6 +70,8 @@ from runs.models import (
     ThreadHistory,
     Thumb,
     ToolCall,
+    ToolChange,
+    ToolDay,
     Trial,
     TrialRun,
     UnreadRun,
@@ -108,6 +110,9 @@ def fill(team: Team, user: User) -> Run:
     UnreadRun.objects.create(run_id=run.pk, team=team)
     at = timezone.now()
     ToolCall.objects.create(team=team, run=run, agent=agent, root=run.pk, seq=1, status="ok", at=at)
+    day = {"team": team, "day": at.date()}
+    ToolChange.objects.create(**day)
+    ToolDay.objects.create(**day, agent=agent, calls=1, failed=0, doubles=0, buckets=[], counts=[])
     issue = Issue.objects.create(team=team, agent=agent, fingerprint="f", error_code="x")
     IssueRun.objects.create(team=team, run=run, issue=issue, at=at)
     IssueNote.objects.create(team=team, issue=issue, text="hm", author="x")

@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from agui_host.dashboard.forms import submitted
 from agui_host.dashboard.pages import Question, action, both, page
 from agui_host.kinds import starts
+from agui_host.protocol.errors import Invalid
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
 from runs.access.evaluation import data_sets, labels, lines, trials
@@ -79,9 +80,8 @@ def add(request: HttpRequest, principal: Principal, data_set_id: UUID) -> HttpRe
     )
     if added is None:
         problems = " ".join(str(problem) for rows in form.errors.values() for problem in rows)
-        messages.error(request, f"No runs were added. {problems}")
-    else:
-        messages.success(request, f"{added} {'run was' if added == 1 else 'runs were'} added.")
+        raise Invalid(f"No runs were added. {problems}")
+    messages.success(request, f"{added} {'run was' if added == 1 else 'runs were'} added.")
     return redirect("data-set", data_set_id)
 
 

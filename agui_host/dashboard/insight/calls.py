@@ -1,6 +1,6 @@
 """The page of tool calls: figures by tool, one tool's newest calls, and calls made twice."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -11,7 +11,8 @@ from agui_host.backends.postgres.servers.replica import reading
 from agui_host.dashboard.pages import page
 from agui_host.protocol.input.numbers import LARGEST, whole
 from agui_host.teams.authentication import Principal
-from runs.access.insight import calls
+from runs.access.insight import calls, tools
+from runs.access.usage.figures import DAY, day_of
 from runs.models import Called, ToolCall
 
 PERIODS = (1, 7, 30)
@@ -55,8 +56,8 @@ def tool_calls(request: HttpRequest, principal: Principal) -> HttpResponse:
 def _by_tool(request: HttpRequest, principal: Principal) -> HttpResponse:
     asked = whole(request.GET.get("days", ""), 1, max(PERIODS))
     days = asked if asked in PERIODS else USUAL
-    tools = calls.by_tool(principal, clock.now() - timedelta(days=days))
-    context = {"principal": principal, "tools": tools, "days": days, "periods": PERIODS}
+    figures = tools.by_tool(principal, day_of(clock.now()) - (days - 1) * DAY)
+    context = {"principal": principal, "tools": figures, "days": days, "periods": PERIODS}
     return render(request, "insight/tools.html", context)
 
 

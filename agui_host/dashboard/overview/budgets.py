@@ -13,6 +13,7 @@ from django.shortcuts import redirect, render
 from agui_host.dashboard.forms import submitted
 from agui_host.dashboard.overview.overview import address, text_of
 from agui_host.dashboard.pages import Question, action, both
+from agui_host.protocol.errors import Invalid
 from agui_host.runtimes.models import Agent
 from agui_host.teams import actors
 from agui_host.teams.authentication import Principal
@@ -147,9 +148,8 @@ def change(request: HttpRequest, principal: Principal, budget_id: UUID) -> HttpR
     )
     if changed is None:
         problems = " ".join(str(problem) for rows in form.errors.values() for problem in rows)
-        messages.error(request, f"The budget was not changed. {problems}")
-    else:
-        messages.success(request, "The budget was changed.")
+        raise Invalid(f"The budget was not changed. {problems}")
+    messages.success(request, "The budget was changed.")
     return redirect("budgets")
 
 

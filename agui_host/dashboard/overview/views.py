@@ -7,9 +7,8 @@ from django.shortcuts import redirect, render
 from agui_host.backends.postgres.servers.replica import reading
 from agui_host.dashboard.overview import overview, usage
 from agui_host.dashboard.pages import action, page
-from agui_host.errors import Forbidden
 from agui_host.prices import Price, parse
-from agui_host.protocol.errors import HostError, Invalid
+from agui_host.protocol.errors import Invalid
 from agui_host.protocol.input.numbers import whole
 from agui_host.teams.authentication import Principal
 from runs.access.notices import warnings
@@ -62,14 +61,8 @@ def spending(request: HttpRequest, principal: Principal) -> HttpResponse:
 @action("usage")
 def set_prices(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Replace the team's prices by the lines of the form."""
-    text = request.POST.get("prices", "")
-    try:
-        prices.replace(principal, _values(text))
-        messages.success(request, "The prices were saved. They apply to runs that end from now on.")
-    except Forbidden:
-        raise
-    except HostError as error:
-        messages.error(request, error.message)
+    prices.replace(principal, _values(request.POST.get("prices", "")))
+    messages.success(request, "The prices were saved. They apply to runs that end from now on.")
     return redirect("usage")
 
 

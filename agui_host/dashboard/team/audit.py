@@ -1,6 +1,8 @@
 """The page of the team's audit log: the newest lines, filtered, and all of them as CSV."""
 
-from typing import Any
+import json
+import re
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -10,12 +12,24 @@ from django.urls import reverse
 
 from agui_host.backends.postgres.servers.replica import reading
 from agui_host.dashboard.pages import page
+from agui_host.protocol.strict_json import dumps
 from agui_host.teams.api.audit import AuditFilter, lines_of
 from agui_host.teams.authentication import Principal
+from agui_host.teams.models import AuditEntry
 
 ROWS = 100
 FIELDS = {"who": "who", "act": "action", "target": "target", "since": "since", "until": "until"}
 """The names of the form's fields, of which none is a property of forms, and those of the API."""
+ID = re.compile(r"([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+LONGEST = 300
+
+
+class Line(NamedTuple):
+    """A line of the log as people read it: ids are cut, and details have no brackets."""
+
+    entry: AuditEntry
+    target: str
+    details: str
 
 
 @page
@@ -34,7 +48,7 @@ def log(request: HttpRequest, principal: Principal) -> HttpResponse:
     older = {name: text for name, text in asked.items() if text}
     context = {
         "principal": principal,
-        "lines": newest[:ROWS],
+        "lines": [_line(entry) for entry in newest[:ROWS]],
         "asked": asked,
         "problems": filters.form.errors,
         "csv": f"{reverse('api-audit-csv')}?{urlencode(query)}",
@@ -49,3 +63,15 @@ def _key(text: str) -> UUID | None:
         return UUID(text)
     except ValueError:
         return None
+
+
+def _line(entry: AuditEntry) -> Line:
+    details = json.loads(entry.details)
+    text = "; ".join(f"{name.replace('_', ' ')}: {_text(each)}" for name, each in details.items())
+    return Line(entry, ID.sub(r"\1…", entry.target), ID.sub(r"\1…", text)[:LONGEST])
+
+
+def _text(detail: Any) -> str:
+    if isinstance(detail, list):
+        return ", ".join(map(_text, detail))
+    return detail if isinstance(detail, str) else dumps(detail)

@@ -103,12 +103,20 @@ def create(principal: Principal, values: Mapping[str, Any]) -> Budget:
 
 
 def change(principal: Principal, budget_id: UUID, values: Mapping[str, Any]) -> Budget:
-    """Set the amount, ``at_limit`` or ``reserve``. Raises Forbidden, Invalid, NotFound."""
+    """Set the amount, ``at_limit`` or ``reserve``. Raises Forbidden, Invalid, NotFound.
+
+    The amount is ``max``, or has the name of the budget's unit.
+    """
     find(principal, budget_id)
     principal.require("manage_budgets")
     with transaction.atomic():
         row = _locked(principal, budget_id)
-        if values.keys() & set(Unit.values):
+        amounts = values.keys() & {"max", *Unit.values}
+        if "max" in amounts:
+            if len(amounts) > 1:
+                raise Invalid("Set max alone.", details={"path": "max"})
+            row.max = Decimal(values["max"])
+        elif amounts:
             unit, row.max = _amount(values)
             if unit != row.unit:
                 raise Invalid("A budget keeps its unit; make another one.", details={"path": unit})
@@ -205,6 +213,7 @@ def _team(principal: Principal, of: str) -> str:
 def _person(principal: Principal, of: str) -> str:
     if actors.is_end_user(of):
         return _end_user(principal, of.removeprefix(actors.END_USER))
+    of = of.removeprefix("user:")  # as usage and runs name people
     rows = Membership.objects.for_team(principal.team)
     member = rows.filter(user__username=of).first()
     if member is None and (number := whole(of, 0, LARGEST)) is not None:
@@ -245,6 +254,7 @@ def _end_user(principal: Principal, of: str) -> str:
 
 def _of_key(principal: Principal, of: str) -> str:
     rows = ApiKey.objects.for_team(principal.team).filter(revoked=False)
+    of = of.removeprefix("key:")
     return actors.key_id(UUID(_key(rows, Q(prefix=of), of)))
 
 

@@ -15,6 +15,8 @@ from runs.models import DataSet, Run
 
 LONGEST = 50_000
 """Characters of an input, and of an answer."""
+SPLITTING = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
+"""Characters that JSON allows in a text, and at which ``str.splitlines`` breaks a line."""
 EVENT = 25
 """Units of work for an event that is read again."""
 
@@ -31,7 +33,7 @@ def of(principal: Principal, row: DataSet, form: str) -> Iterator[bytes]:
             continue  # It was purged or erased just now.
         case = FORMS[form](run, again.last_said(run)[:LONGEST], _answer(principal, run),
                            _about(run, named[run.pk]))  # fmt: skip
-        line = dumps(case).encode("utf-8", "backslashreplace") + b"\n"
+        line = dumps(case).translate(SPLITTING).encode("utf-8", "backslashreplace") + b"\n"
         read = min(run.journal.head, turns.EVENTS)
         charge(row.team_id, "view", EVENT * read + of_json(run.input) + of_json(line))
         yield line

@@ -15,8 +15,8 @@ def to_reader(principal: Principal, path: str = "", *, whole: bool = False) -> Q
     the reader also sees. Raises Forbidden.
     """
     access.require(principal, "view")
-    is_plain = principal.bound is None and principal.agents is None and principal.end_user is None
-    if principal.kind == "link" or not is_plain:
+    mine = owners(principal)
+    if mine is None:
         runs = access.visible(principal).order_by()
         if whole:
             runs = runs.filter(access.of_seen_threads(principal))
@@ -24,8 +24,17 @@ def to_reader(principal: Principal, path: str = "", *, whole: bool = False) -> Q
     grants = access.grants_to(principal).order_by()
     threads = grants.filter(thread__isnull=False).values("thread")
     of_threads = Run.objects.for_team(principal.team).filter(thread__in=threads).order_by()
-    rows = Q(**{f"{path}owner__in": ["", principal.actor_id]})
+    rows = Q(**{f"{path}owner__in": mine})
     rows |= Q(**{f"{path}run__in": of_threads.values("pk")})
     if whole:
         return rows
     return rows | Q(**{f"{path}run__in": grants.filter(run__isnull=False).values("run")})
+
+
+def owners(principal: Principal) -> list[str] | None:
+    """The owners of the rows that the principal sees without a share.
+
+    None for a link, an end user, and a key for some agents, who see other parts of the team's.
+    """
+    is_plain = principal.bound is None and principal.agents is None and principal.end_user is None
+    return ["", principal.actor_id] if is_plain and principal.kind != "link" else None

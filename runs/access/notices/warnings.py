@@ -104,7 +104,13 @@ def standing(principal: Principal) -> list[Words]:
         max__gt=0, used__gte=F("max") * budgets.WARN_AT, since__gte=budgets.begins(F("period"))
     )
     return [
-        *(Words(f"{row.name} is firing", f"/alerts/{row.pk}/") for row in firing[:MOST]),
+        *(
+            Words(
+                f"\N{FIRST STRONG ISOLATE}{row.name}\N{POP DIRECTIONAL ISOLATE} is firing",
+                f"/alerts/{row.pk}/",
+            )
+            for row in firing[:MOST]
+        ),
         *(Words(_of_budget(_data(row)), "/budgets/") for row in rows.order_by("-pk")[:MOST]),
     ]
 

@@ -47,8 +47,8 @@ class BudgetSerializer(serializers.ModelSerializer[Budget]):
         return manage.state(row)
 
 
-class BudgetChangeSerializer(Body):
-    """Changes to a budget; absent members stay as they are."""
+class BudgetTerms(Body):
+    """Members that a new budget and a change share."""
 
     tokens = serializers.IntegerField(min_value=0, max_value=MOST_TOKENS, required=False)
     cost = serializers.DecimalField(
@@ -63,13 +63,22 @@ class BudgetChangeSerializer(Body):
     )
 
 
-class BudgetNewSerializer(BudgetChangeSerializer):
+class BudgetChangeSerializer(BudgetTerms):
+    """Changes to a budget; absent members stay as they are."""
+
+    max = serializers.DecimalField(
+        24, 6, min_value=0, max_value=MOST_TOKENS, required=False, help_text="In the budget's unit."
+    )
+
+
+class BudgetNewSerializer(BudgetTerms):
     """A new budget: ``tokens`` or ``cost``."""
 
     scope = serializers.ChoiceField(BudgetScope.choices)
     of = serializers.CharField(
         max_length=255,
         required=False,
+        allow_null=True,
         help_text="A slug of an agent or the team, a login, a key's prefix, or an id; by default"
         " the team, for its own scope.",
     )

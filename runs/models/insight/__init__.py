@@ -2,6 +2,16 @@
 
 from runs.models.insight.issue import Issue, IssueNote, IssueRun
 from runs.models.insight.tool_call import Called, ToolCall
+from runs.models.insight.tool_day import ToolChange, ToolDay
 from runs.models.insight.unread import UnreadRun
 
-__all__ = ["Called", "Issue", "IssueNote", "IssueRun", "ToolCall", "UnreadRun"]
+__all__ = [
+    "Called",
+    "Issue",
+    "IssueNote",
+    "IssueRun",
+    "ToolCall",
+    "ToolChange",
+    "ToolDay",
+    "UnreadRun",
+]

@@ -31,7 +31,7 @@ def test_the_life_of_an_alert(cast: Cast, browse: Browse) -> None:
     assert "/runs/?agent=echo&amp;status=failed&amp;since=" in text
     assert "<form" not in text.split("<main")[1]
     assert "firing" in viewer.get("/alerts/").content.decode()
-    assert "Fails is firing" in owner.get("/").content.decode()
+    assert "Fails\N{POP DIRECTIONAL ISOLATE} is firing" in owner.get("/").content.decode()
     assert owner.post(f"{page}snooze", {"hours": "24"}).status_code == 302
     assert "snoozed until" in owner.get(page).content.decode()
     assert owner.post(f"{page}snooze").status_code == 302

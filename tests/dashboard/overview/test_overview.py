@@ -130,8 +130,10 @@ def test_owners_set_prices(cast: Cast, browse: Browse) -> None:
     assert team_prices.of(cast.team.pk).cost("claude-9", 1_000_000, 0) == 3
     assert member.post("/usage/prices", {"prices": ""}).status_code == 403
     assert 'name="prices"' not in page(member, "/usage/")
-    owner.post("/usage/prices", {"prices": "gpt-5 = cheap"})
-    assert "gpt-5 = cheap: write model=input/output" in page(owner, "/usage/")
+    refused = owner.post("/usage/prices", {"prices": "gpt-5 = cheap"})
+    text = refused.content.decode()
+    assert (refused.status_code, "gpt-5 = cheap: write model=input/output" in text) == (422, True)
+    assert "\ngpt-5 = cheap</textarea>" in text  # the list comes back
     assert len(team_prices.own(cast.team)) == 2
 
 

@@ -13,7 +13,7 @@ from tests.dashboard.conftest import Browse
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/team/audit/"
-TARGET = re.compile(r'data-label="Of"><bdi>([^<]*)<')
+TARGET = re.compile(r'data-label="Of"><a [^>]*><bdi>([^<]*)<')
 
 
 def page(client: Client, query: str = "", status: int = 200) -> str:
@@ -44,6 +44,16 @@ def test_lines_are_filtered_and_paged(
     for odd in ("?since=soon", "?who=%00"):
         assert 'role="alert"' in page(client, odd, 422)
     page(client, "?before=x")
+
+
+def test_no_line_shows_a_whole_id_or_code(cast: Cast, browse: Browse) -> None:
+    key = "01a21ee0-3518-7dda-9248-3d7d1860333b"
+    details = {"fields": ["at_limit", "max"], "by_key": key, "most": 3}
+    audit.record(cast.bob.principal, cast.team, "budget.changed", key, **details)
+    text = page(browse(cast.alice), "?act=budget.changed")
+    assert TARGET.findall(text) == ["01a21ee0…"]
+    assert f'href="?target={key}"' in text
+    assert "fields: at_limit, max; by key: 01a21ee0…; most: 3" in text
 
 
 def test_owners_and_admins_read_it(cast: Cast, browse: Browse) -> None:

@@ -135,7 +135,10 @@ def test_it_fires_once_and_is_resolved_once(busy: Cast) -> None:
         assert look(alert).state == "firing"
     assert changes(alert) == ["fired"]
     (line,) = warnings.standing(busy.alice.principal)
-    assert line == ("Echo fails is firing", f"/alerts/{alert.pk}/")
+    assert line == (
+        "\N{FIRST STRONG ISOLATE}Echo fails\N{POP DIRECTIONAL ISOLATE} is firing",
+        f"/alerts/{alert.pk}/",
+    )
     assert warnings.standing(busy.bob.principal) == []
     Run.objects.for_team(busy.team).filter(status="failed").update(
         created_at=timezone.now() - timedelta(days=2)

@@ -73,6 +73,29 @@ def test_a_budget_of_the_team_names_itself(cast: Cast) -> None:
     assert (refused.status, refused.json["error"]["details"]) == (422, {"path": "of"})
 
 
+@pytest.mark.parametrize(
+    ("scope", "of"),
+    [("team", None), ("person", "bob"), ("person", "user:bob"), ("key", "PREFIX"),
+     ("key", "key:PREFIX")],
+)  # fmt: skip
+def test_names_are_those_of_usage_and_runs(cast: Cast, scope: str, of: str | None) -> None:
+    headers = cast.alice.headers
+    if scope == "key":
+        key = ask_now("GET", "/api/v1/keys", headers).json["results"][0]
+        of = str(of).replace("PREFIX", key["prefix"])
+    made = ask_now("POST", LIST, headers, json={"scope": scope, "of": of, "tokens": 10})
+    assert made.status == 201, made.json
+
+
+def test_max_is_changed_under_the_name_that_it_has_in_answers(cast: Cast) -> None:
+    made = ask_now("POST", LIST, cast.alice.headers, json={"scope": "team", "cost": 10}).json
+    place = f"{LIST}/{made['id']}"
+    changed = ask_now("PATCH", place, cast.alice.headers, json={"max": 12.5})
+    assert (changed.status, changed.json["max"], changed.json["unit"]) == (200, 12.5, "cost")
+    for amounts in ({"max": 1, "cost": 1}, {"max": -1}, {"max": "much"}):
+        assert ask_now("PATCH", place, cast.alice.headers, json=amounts).status == 422, amounts
+
+
 async def test_a_run_that_takes_it_over_its_max_fails(
     cast: Cast, register: Register, writer: JournalWriter
 ) -> None:

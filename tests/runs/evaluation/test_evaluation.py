@@ -57,6 +57,17 @@ def names_of(run: Run) -> list[str]:
     return list(rows.values_list("name", flat=True))
 
 
+def test_a_case_is_one_line_for_every_reader(cast: Cast) -> None:
+    """Python's ``splitlines``, as in many readers of such files, also breaks at these."""
+    text = "one\u2028two\u2029three\x85four\nfive"
+    run = start(cast.alice, messages=[{"id": "m", "role": "user", "content": text}])
+    lifecycle.cancel(run)
+    key = made(cast.alice, run)
+    export = ask_now("GET", f"{SETS}/{key}/export", cast.alice.headers).body.decode()
+    [line] = export.splitlines()
+    assert json.loads(line)["inputs"] == text
+
+
 def test_an_export_is_charged_to_its_team(cast: Cast) -> None:
     key = made(cast.alice, ended(cast.alice, "word, " * 2_000))
     before = metrics.work.labels(str(cast.team.pk), "view")._value.get()

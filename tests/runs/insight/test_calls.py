@@ -7,7 +7,7 @@ import pytest
 from agui_host.protocol.fold.calls import digest_of, has_failed
 from agui_host.teams import keys
 from runs.access import sharing
-from runs.access.insight import calls
+from runs.access.insight import tools
 from runs.lifecycle.deletion import erasure, retention
 from runs.lifecycle.insight import storing
 from runs.models import Run, TeamUsage, Thread, ToolCall, UnreadRun, Visibility
@@ -82,7 +82,7 @@ def test_a_reader_of_one_run_alone_learns_nothing_of_the_run_before(cast: Cast) 
         [row] = listed(actor.cookie, f"?run={second.pk}")
         assert (row["double"], len(row["earlier"])) == (kind, number)
         assert len(listed(actor.cookie, "?double=ok")) == number
-        [tool] = calls.by_tool(actor.principal, first.created_at).rows
+        [tool] = tools.by_tool(actor.principal, first.created_at)
         assert tool.doubles == number
 
 
@@ -93,30 +93,6 @@ def test_a_key_for_one_agent_sees_its_calls(cast: Cast, register: Register) -> N
     _, key = keys.create_key(cast.team, "other", cast.alice.role, agents=["other"])
     rows = listed({"authorization": f"Bearer {key}"})
     assert [row["run"] for row in rows] == [str(run.pk)]
-
-
-def test_figures_by_tool(cast: Cast) -> None:
-    run = ran(cast.alice, call("a"), call("b"), call("c", "{}", "Error: no", name="look"))
-    storing.run_once(20)
-    for place, row in enumerate(ToolCall.objects.of_any_team().filter(name="charge")):
-        ToolCall.objects.of_any_team().filter(pk=row.pk).update(took_ms=100 * place)
-    tools = calls.by_tool(cast.vera.principal, run.created_at)
-    assert [(row.name, row.calls, row.failed, row.doubles) for row in tools.rows] == [
-        ("charge", 2, 0, 1), ("look", 1, 1, 0)
-    ]  # fmt: skip
-    assert (tools.rows[0].p50, tools.rows[0].p95) == (
-        pytest.approx(1, rel=0.06), pytest.approx(100, rel=0.06)
-    )  # fmt: skip
-    assert tools.rows[0].agents == ["echo"]
-
-
-def test_only_the_newest_calls_are_counted(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "NEWEST", 2)
-    run = ran(cast.alice, *(call(f"c{n}", f'{{"n": {n}}}') for n in range(5)))
-    storing.run_once(20)
-    tools = calls.by_tool(cast.vera.principal, run.created_at)
-    assert tools.is_cut
-    assert sum(row.calls for row in tools.rows) <= 2
 
 
 def test_calls_go_with_their_run(cast: Cast) -> None:
