@@ -16,8 +16,8 @@ from agui_host.protocol.intake.intake import Intake
 from events import journal
 from events.journal import Claim
 from runs.lifecycle import admission, ending, jobs
-from runs.lifecycle.recovery import effects, restoring
-from runs.models import ACTIVE, Reason, Recovery, Run, Status
+from runs.lifecycle.recovery import families, restoring
+from runs.models import ACTIVE, Reason, Recovery, Run
 
 log = structlog.get_logger(__name__)
 
@@ -41,8 +41,11 @@ select (procrastinate_defer_jobs_v1(array[row(
 
 
 def may(run: Run) -> bool:
-    """Whether another worker can continue a run; a child ends with its parent's attempt."""
-    return run.parent_id is None and run.agent.continues
+    """Whether another worker can continue a run; a child continues with its parent only."""
+    if run.parent_id is None or not run.agent.continues:
+        return run.agent.continues
+    parent = Run.objects.already_found().select_related("agent").get(pk=run.parent_id)
+    return parent.status in ACTIVE and may(parent)
 
 
 def take_from_lost(run: Run) -> bool | None:
@@ -77,7 +80,11 @@ def hand_over(run: Run, generation: int) -> bool:
         if claimed is None or claimed.generation != generation + 1:
             transaction.set_rollback(True)
             return False
-        _hand_on(_locked(run), claimed, Reason.SHUTDOWN, 0.0)
+        run = _locked(run)
+        if run.parent_id is None:
+            _hand_on(run, claimed, Reason.SHUTDOWN, 0.0)
+        else:  # The parent follows, and gives it its next job.
+            families.note_attempt(run, claimed, Reason.SHUTDOWN)
     log.info("run.handed_over", run=str(run.pk))
     return True
 
@@ -114,17 +121,7 @@ def _has_worker(run: Run) -> bool:
 
 
 def _hand_on(run: Run, claimed: Claim, reason: Reason, pause: float) -> None:
-    earlier = Recovery.objects.already_found().filter(run=run.pk).count()
-    Recovery.objects.create(
-        run=run,
-        team_id=run.team_id,
-        number=earlier + 2,
-        seq=claimed.head,
-        reason=reason,
-        # A run that no worker has claimed yet is claimed as any other.
-        taken_at=run.created_at if run.status == Status.QUEUED else None,
-    )
-    effects.mark_unverified(run)
+    families.note_attempt(run, claimed, reason)
     values: dict[str, Any] = {
         "queue": jobs.queue_of(run.agent.queue),
         "task": jobs.TASK,
@@ -138,6 +135,7 @@ def _hand_on(run: Run, claimed: Claim, reason: Reason, pause: float) -> None:
         (job,) = cursor.fetchone()
     jobs.fail(run)
     Run.objects.already_found().filter(pk=run.pk).update(job_id=job)
+    families.take_along(run, reason, job)
 
 
 def _pause(run: Run, losses: int) -> float:
