@@ -22,6 +22,7 @@ from typing import Any
 from uuid import UUID
 
 import structlog
+from django.db import DatabaseError
 
 from agui_host.backends import apart
 from agui_host.backends.epochs import Reset
@@ -164,7 +165,11 @@ class Children:
         if self._tasks:
             await asyncio.wait(set(self._tasks))
         if ends and self._parent.agent.continues and (self._recovered or self._taken):
-            await db(families.end_waiting, self._parent, self._generation)
+            try:
+                await db(families.end_waiting, self._parent, self._generation)
+            except (DatabaseError, HostError) as error:
+                # The reaper ends them after the parent.
+                log.info("child.not_ended", parent=str(self._parent.pk), error=repr(error))
 
     def _forget(self, task: "asyncio.Task[None]") -> None:
         del self._tasks[task]
