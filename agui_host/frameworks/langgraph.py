@@ -25,8 +25,17 @@ from agui_host.runtimes.context.run_context import RunContext
 
 MOST_CONNECTIONS = 8
 """Of one worker process, for the checkpoints of all its graphs."""
+APPLICATION = "agui-checkpoints"
+"""The name of these connections at PostgreSQL."""
 RUN = "agui_run"
 """The member of a checkpoint's metadata that names the run by which it was made."""
+# A transaction of checkpoints takes milliseconds. PostgreSQL waits for the rest of a pipeline for
+# ever: if its process is frozen, the next attempt would wait for its rows.
+LET_GO = """
+select pg_terminate_backend(pid) from pg_stat_activity
+ where application_name = %s and datname = current_database() and usename = session_user
+   and wait_event_type = 'Client' and xact_start < now() - interval '1 second'
+"""
 
 Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
 _pools: "WeakKeyDictionary[asyncio.AbstractEventLoop, Pool]" = WeakKeyDictionary()
@@ -41,7 +50,7 @@ async def checkpointer() -> AsyncPostgresSaver:
             AsyncConnectionPool(
                 kwargs={
                     **session_parameters(), "autocommit": True, "prepare_threshold": None,
-                    "row_factory": dict_row,
+                    "row_factory": dict_row, "application_name": APPLICATION,
                 },
                 configure=_configure, min_size=0, max_size=MOST_CONNECTIONS, open=False,
             ),
@@ -54,6 +63,12 @@ async def close() -> None:
     """Close the connections of this event loop."""
     if (pool := _pools.pop(asyncio.get_running_loop(), None)) is not None:
         await pool.close()
+
+
+async def let_go() -> None:
+    """End transactions of checkpoints whose processes are frozen or cut off."""
+    async with cast(Pool, (await checkpointer()).conn).connection() as raw:
+        await raw.execute(LET_GO, [APPLICATION])
 
 
 async def events(ctx: RunContext, graph: Any, **options: Any) -> AsyncIterator[Any]:
@@ -71,6 +86,7 @@ async def events(ctx: RunContext, graph: Any, **options: Any) -> AsyncIterator[A
     adapter = Continuing(name=ctx.agent or "graph", graph=compiled, config=config, **options)
     adapter.recovers = run if ctx.recovered else ""
     if ctx.recovered:
+        await let_go()
         state = await compiled.aget_state({"configurable": {"thread_id": key}})
         if adapter.has_begun(state):
             # What the lost attempt had written of a node that is run again is taken back.

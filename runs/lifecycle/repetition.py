@@ -93,6 +93,8 @@ def end_lost(run: Run) -> bool:
     of an agent that continues gets another worker instead, until it has lost too many.
     """
     if handing.may(run):
+        if run.parent_id is not None:
+            return False  # It goes with its parent, which has lost the same worker.
         taken = handing.take_from_lost(run)
         return ending.end_lost(run, handing.last_words(run)) if taken is None else taken
     if run.agent.repeatable and run.tries < MOST_TRIES:

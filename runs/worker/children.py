@@ -1,33 +1,45 @@
 """The runs that one run has started: how they begin, and that they end before it does.
 
-A child lives in its parent's worker (``lifecycle.spawn``). So whatever ends the parent can
-end the children, and if a worker dies, the reaper finds all of them at once. A parent reads its
+A child lives in its parent's worker (``lifecycle.spawn``). So whatever ends the parent can end the
+children, and if a worker dies, the reaper finds all of them at once. If the parent and the child
+continue, the parent's next attempt gets the child when it starts it again. A parent reads its
 children's events from the journal: it sees what every reader sees, and never more.
 """
 
 import asyncio
 import functools
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Coroutine,
+    Mapping,
+)
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 from uuid import UUID
 
 import structlog
+from django.db import DatabaseError
 
 from agui_host.backends import apart
 from agui_host.backends.epochs import Reset
+from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.bridge import db, db_read
 from agui_host.protocol.errors import HostError, RunErrorCode, RunFailed
 from agui_host.protocol.input import run_agent_input
 from agui_host.protocol.input.run_agent_input import OnBusy
 from agui_host.protocol.sizes import LongEvent
 from agui_host.runtimes.models import Agent
+from agui_host.runtimes.versions.codes import code_of
 from agui_host.teams.limits import LimitReached
 from events.follow import follow
 from runs.access import context
 from runs.lifecycle import descendants, lifecycle
 from runs.lifecycle.lifecycle import Claimed
+from runs.lifecycle.recovery import continuing, families
 from runs.models import Run
 
 log = structlog.get_logger(__name__)
@@ -36,7 +48,7 @@ MOST, DEEPEST = 16, 4
 """Children of one run at once, and how many runs may be above a child."""
 LOOK_EVERY = 1.0  # seconds between looks for children that were asked to stop
 
-Claiming = Callable[[], Coroutine[Any, Any, Claimed]]
+Claiming = Callable[[], Coroutine[Any, Any, Claimed | None]]
 Execute = Callable[[Claiming], Coroutine[Any, Any, None]]
 
 
@@ -72,10 +84,14 @@ class SpawnedRun:
 class Children:
     """The children of one run that have not ended."""
 
-    def __init__(self, parent: Run, execute: Execute) -> None:
+    def __init__(self, parent: Claimed, execute: Execute) -> None:
         """``execute`` makes the claim and runs the child; it can be cancelled."""
-        self._parent = parent
+        self._parent = parent.run
+        self._generation = parent.claim.generation
+        self._recovered = isinstance(parent, continuing.Continued)
         self._execute = execute
+        self._taken: set[UUID] = set()
+        self._turn = asyncio.Lock()
         self._tasks: dict[asyncio.Task[None], UUID | None] = {}
         self._closed = False
         self._watching: asyncio.Task[None] | None = None
@@ -102,8 +118,9 @@ class Children:
             if not begun.done():
                 raise asyncio.CancelledError  # Stopped before it began.
             run = begun.result()
-            self._tasks[task] = run.pk
-            self._watch()
+            if not task.done():
+                self._tasks[task] = run.pk
+                self._watch()
             child = SpawnedRun(run)
             try:
                 yield child
@@ -118,13 +135,17 @@ class Children:
 
     async def _begin(
         self, agent: str, input: Mapping[str, Any], begun: asyncio.Future[Run]
-    ) -> Claimed:
+    ) -> Claimed | None:
+        """None for a child that has ended in an earlier attempt: its log is there."""
+        taken = self._taken if self._recovered else None
         try:
-            claimed = await db(start, self._parent, agent, input)
+            async with self._turn:
+                run, claimed = await db(start, self._parent, agent, input, taken)
+                self._taken.add(run.pk)
         except Exception as error:
             begun.set_exception(_safe(agent, error))
             raise
-        begun.set_result(claimed.run)
+        begun.set_result(run)
         return claimed
 
     def stop(self) -> None:
@@ -133,13 +154,22 @@ class Children:
         for task in self._tasks:
             task.cancel()
 
-    async def close(self) -> None:
-        """Return when all of them have ended; new ones are refused."""
+    async def close(self, *, ends: bool) -> None:
+        """Return when all of them have ended; new ones are refused.
+
+        ``ends``: so does the parent, and with it children that wait for another attempt of it.
+        """
         self.stop()
         if self._watching is not None:
             self._watching.cancel()
         if self._tasks:
             await asyncio.wait(set(self._tasks))
+        if ends and self._parent.agent.continues and (self._recovered or self._taken):
+            try:
+                await db(families.end_waiting, self._parent, self._generation)
+            except (DatabaseError, HostError) as error:
+                # The reaper ends them after the parent.
+                log.info("child.not_ended", parent=str(self._parent.pk), error=repr(error))
 
     def _forget(self, task: "asyncio.Task[None]") -> None:
         del self._tasks[task]
@@ -160,10 +190,14 @@ class Children:
                     task.cancel()
 
 
-def start(parent: Run, slug: str, input: Mapping[str, Any]) -> Claimed:
+def start(
+    parent: Run, slug: str, input: Mapping[str, Any], taken: Collection[UUID] | None = None
+) -> tuple[Run, Claimed | None]:
     """Start and claim a run of the parent's team. Raises NotFound, RunFailed, as ``spawn``.
 
-    It gets a new thread, unless ``threadId`` names a thread that the parent's thread began.
+    It gets a new thread, unless ``threadId`` names a thread that the parent's thread began. In a
+    further attempt of the parent, whose children are ``taken``, a child of an earlier one with this
+    agent and input is claimed in its place; there is no claim if it has ended.
     """
     agent = Agent.objects.for_team(parent.team).filter(enabled=True, slug=slug).first()
     if agent is None:
@@ -175,9 +209,16 @@ def start(parent: Run, slug: str, input: Mapping[str, Any]) -> Claimed:
         raise RunFailed(RunErrorCode.AGENT_ERROR, "This thread did not start that one.")
     own, handed = context.apart(parent, input.get("context"))
     body = {**input, "context": own, "parentRunId": parent.run_id}
-    claimed = lifecycle.spawn(parent, agent, run_agent_input.parse(body, on_busy=OnBusy.REJECT))
+    request = run_agent_input.parse(body, on_busy=OnBusy.REJECT)
+    if taken is not None:
+        earlier = families.of_earlier_attempt(parent, agent, request.digest, taken)
+        if earlier is not None:
+            # Before the claim: until then the reaper leaves a child that waits alone.
+            Run.objects.already_found().filter(pk=earlier.pk).update(worker=parent.worker)
+            return earlier, continuing.claim(earlier.pk, clock.now(), code_of(agent))
+    claimed = lifecycle.spawn(parent, agent, request)
     context.hand_on(claimed.run, handed)
-    return claimed
+    return claimed.run, claimed
 
 
 def _safe(agent: str, error: Exception) -> RunFailed:

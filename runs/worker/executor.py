@@ -140,7 +140,7 @@ class Execution:
         self.claimed, self.run = claimed, (run := claimed.run)
         self.writer = writer
         self.lease: Lease = writer.open(claimed.claim)
-        self.children = Children(run, lambda claim: execute_claim(claim, writer, self._why))
+        self.children = Children(claimed, lambda claim: execute_claim(claim, writer, self._why))
         self.questions = claimed.questions
         limits, prepared = claimed.limits, claimed.prepared
         self.input, self.repairs = prepared.input, prepared.repairs
@@ -184,7 +184,7 @@ class Execution:
                 self._ask_again()
             else:
                 how = await self._work()
-                await self.children.close()
+                await self.children.close(ends=how is not Stop.SHUTDOWN)
                 await self._end(how)
             await self._ended()
             await self._settle()

@@ -30,8 +30,9 @@ log = structlog.get_logger(__name__)
 
 LOCK = 0x4147_5549  # "AGUI"
 # One statement, so one snapshot. A run is lost if its worker is, or if it neither waits nor has a
-# worker; a child also if its parent, which waits for it, has ended without it. A run with a job is
-# executed by a worker of the previous release.
+# worker; a child also if its parent, which waits for it, has ended without it. A child that waits
+# for its parent's next attempt is not. A run with a job is executed by a worker of the previous
+# release.
 ORPHANS = f"""
 select run.journal_id from runs_run run
   left join runs_worker worker on worker.id = run.worker
@@ -41,6 +42,9 @@ select run.journal_id from runs_run run
  where run.{IS_ACTIVE} and (run.due_at is null or run.job_id is not null)
    and (run.status = 'running' or coalesce(run.stamp, run.job_id) is not null) -- else not admitted
    and not exists (select from runs_ingest ingest where ingest.run_id = run.journal_id)
+   and (parent.ended_at is not null or parent.journal_id is null or not exists (
+       select from runs_recovery waits
+        where waits.run_id = run.journal_id and waits.taken_at is null))
    and case
        when run.job_id is null then
            worker.id is null or worker.heartbeat < now() - make_interval(secs => %(lost)s)

@@ -16,8 +16,8 @@ from agui_host.protocol.intake.intake import Intake
 from events import journal
 from events.journal import Claim
 from runs.lifecycle import admission, ending, jobs
-from runs.lifecycle.recovery import effects, restoring
-from runs.models import ACTIVE, Reason, Recovery, Run, Status
+from runs.lifecycle.recovery import families, restoring
+from runs.models import ACTIVE, Reason, Recovery, Run
 
 log = structlog.get_logger(__name__)
 
@@ -48,8 +48,11 @@ update runs_run run
 
 
 def may(run: Run) -> bool:
-    """Whether another worker can continue a run; a child ends with its parent's attempt."""
-    return run.parent_id is None and run.agent.continues
+    """Whether another worker can continue a run; a child continues with its parent only."""
+    if run.parent_id is None or not run.agent.continues:
+        return run.agent.continues
+    parent = Run.objects.already_found().select_related("agent").get(pk=run.parent_id)
+    return parent.status in ACTIVE and may(parent)
 
 
 def take_from_lost(run: Run) -> bool | None:
@@ -84,7 +87,11 @@ def hand_over(run: Run, generation: int) -> bool:
         if claimed is None or claimed.generation != generation + 1:
             transaction.set_rollback(True)
             return False
-        _hand_on(_locked(run), claimed, Reason.SHUTDOWN, 0.0)
+        run = _locked(run)
+        if run.parent_id is None:
+            _hand_on(run, claimed, Reason.SHUTDOWN, 0.0)
+        else:  # The parent follows, and its next attempt takes it.
+            families.note_attempt(run, claimed, Reason.SHUTDOWN)
     log.info("run.handed_over", run=str(run.pk))
     return True
 
@@ -119,17 +126,7 @@ def _has_worker(run: Run) -> bool:
 
 
 def _hand_on(run: Run, claimed: Claim, reason: Reason, pause: float) -> None:
-    earlier = Recovery.objects.already_found().filter(run=run.pk).count()
-    Recovery.objects.create(
-        run=run,
-        team_id=run.team_id,
-        number=earlier + 2,
-        seq=claimed.head,
-        reason=reason,
-        # A run that no worker has claimed yet is claimed as any other.
-        taken_at=run.created_at if run.status == Status.QUEUED else None,
-    )
-    effects.mark_unverified(run)
+    families.note_attempt(run, claimed, reason)
     values: dict[str, Any] = {
         "run": run.pk,
         "thread": run.thread_id,
@@ -141,6 +138,7 @@ def _hand_on(run: Run, claimed: Claim, reason: Reason, pause: float) -> None:
     jobs.fail(run)
     with connection.cursor() as cursor:
         cursor.execute(AGAIN, values)
+    families.take_along(run, reason)
 
 
 def _pause(run: Run, losses: int) -> float:

@@ -12,13 +12,13 @@ EFFECTS_GRACE = 10.0
 
 async def settle(run: Run, ctx: RunContext | None) -> None:
     """Before a run is stopped: let its effects end, if it is to be continued."""
-    if ctx is not None and handing.may(run):
+    if ctx is not None and run.agent.continues and await db(handing.may, run):
         await ctx.effects.settle(EFFECTS_GRACE)
 
 
 async def handed_over(run: Run, lease: Lease) -> bool:
     """Give a stopped run to another worker, if its agent continues. Raises LostLease."""
-    if not handing.may(run):
+    if not run.agent.continues or not await db(handing.may, run):
         return False
     await lease.flush()
     return await db(handing.hand_over, run, lease.generation)

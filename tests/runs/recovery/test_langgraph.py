@@ -132,3 +132,25 @@ async def test_the_guides_example(cast: Cast, register: Register, writer: Journa
     _, log = await settled(await workers.to_the_end())
     assert texts(log) == [("user", "Look"), ("assistant", "I have looked.")]
     await langgraph.close()
+
+
+async def test_a_frozen_worker_keeps_no_rows(workers: Any) -> None:
+    """It was frozen before the end of a transaction, for whose rows the next attempt would wait."""
+    from agui_host.frameworks import langgraph
+
+    pool: Any = (await langgraph.checkpointer()).conn
+    write = (
+        "insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx,"
+        " channel, blob) values ('frozen', '', 'c', 't', 0, 'x', '') on conflict do nothing"
+    )
+    frozen = await pool.getconn()
+    await frozen.execute("begin")
+    await frozen.execute(write)
+    async with pool.connection() as next_attempt, asyncio.timeout(20):
+        waiting = asyncio.create_task(next_attempt.execute(write))
+        while not waiting.done():
+            await langgraph.let_go()
+            await asyncio.sleep(0.1)
+        assert (await waiting).rowcount == 1
+        await next_attempt.execute("delete from checkpoint_writes where thread_id = 'frozen'")
+    await pool.putconn(frozen)

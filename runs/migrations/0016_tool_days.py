@@ -18,7 +18,7 @@ select distinct team_id, (at at time zone 'UTC')::date from runs_toolcall
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0013_rated_answers")]
+    dependencies = [("runs", "0015_order_of_due_runs")]
 
     operations = [
         migrations.CreateModel(
