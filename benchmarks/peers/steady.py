@@ -1,8 +1,8 @@
 """A steady rate of short runs, and all that follows them: search, calls of tools, a webhook.
 
-``python -m benchmarks.peers.steady``: ``BENCH_RATE`` runs a second (100) for ``BENCH_SECONDS`` (600) on
-fresh threads, first for a tenth of the time without a webhook, then with one that answers at once.
-The figures count until everything that follows the last run is done.
+``python -m benchmarks.peers.steady``: ``BENCH_RATE`` runs a second (100) for ``BENCH_SECONDS``
+(600) on fresh threads, first for a tenth of the time without a webhook, then with one that answers
+at once. The figures count until everything that follows the last run is done.
 """
 
 import asyncio

@@ -33,7 +33,7 @@ class Turn:
         """Their processor time, a number, and a lock that is released with the turn."""
 
     def take(self, seconds: float) -> bool:
-        """Wait for the turn; False without one. ``seconds`` are what the call has computed so far."""
+        """Wait for the turn of a call that has computed that many seconds; False without one."""
         with self._guard:
             if not self._is_taken:
                 self._is_taken = True
