@@ -15,7 +15,7 @@ from tests.tenancy.test_sight import CASES, House, house
 
 pytestmark = pytest.mark.django_db(transaction=True)
 __all__ = ["house", "own_store"]
-PASSING = re.compile(rb'"joinToken":"[^"]*"|[0-9]+ m?s ago|just now')
+PASSING = re.compile(rb'"joinToken":"[^"]*"|[0-9]+ (?:ms|[smh]) ago|just now')
 """What is new in every answer; in pages also the lines with nonces and tokens."""
 
 
