@@ -14,6 +14,7 @@ from tests.acceptance.readers import Reading, Way, open_client, read, stored, un
 pytestmark = pytest.mark.slow
 
 DELTAS, RATE, AT_THE_END, AFTERWARDS = 10_000, 500, 50, 30
+READERS = (200, pytest.param(500, marks=pytest.mark.soak))
 WAYS: list[Way] = ["last-event-id", "after", "last-event-id", "after", "socket"]
 SCRIPT = [
     {"text": "word ", "n": DELTAS, "rate": RATE},
@@ -21,7 +22,7 @@ SCRIPT = [
 ]
 
 
-@pytest.mark.parametrize("readers", [200, pytest.param(500, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("readers", READERS)
 async def test_every_reader_gets_exactly_what_was_stored(
     new_host: Callable[..., Host], readers: int
 ) -> None:
