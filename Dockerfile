@@ -14,6 +14,8 @@ RUN apt-get update -qq && apt-get install -qq --yes --no-install-recommends bubb
     && rm -rf /var/lib/apt/lists/*
 
 COPY . .
+# No process of the account can keep what it compiles.
+RUN python -m compileall -q .
 RUN SECRET_KEY=signs-nothing-and-is-forgotten-after-this-step \
     python manage.py collectstatic --no-input --verbosity 0
 

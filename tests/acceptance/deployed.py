@@ -32,6 +32,7 @@ from tests.deploy.compose_files import DOCKERFILE, compose, environment_of, exam
 
 ACCOUNT = (10001, 10001)
 NAME = "engines.test"
+COMPILE = re.compile(r"^RUN python (-m compileall .*)$", re.MULTILINE)
 COLLECT = re.compile(r"RUN SECRET_KEY=(\S+) \\\n\s+python (manage\.py .*)$", re.MULTILINE)
 FAULT = re.compile(r"^fault  (\S+(?: \S+)*?)  ", re.MULTILINE)
 """A line of the doctor's report, with its subject."""
@@ -102,8 +103,11 @@ class Deployed:
                     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
                 else:
                     shutil.copy(source, target)
-        match = COLLECT.search(DOCKERFILE)
+        compiling, match = COMPILE.search(DOCKERFILE), COLLECT.search(DOCKERFILE)
+        assert compiling
         assert match
+        command = [sys.executable, *shlex.split(compiling[1])]
+        subprocess.run(command, cwd=self.app, check=True, timeout=120)
         env = {"PATH": os.environ["PATH"], "SECRET_KEY": match[1], "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, *shlex.split(match[2])]
         before = self.files()

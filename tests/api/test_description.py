@@ -27,7 +27,8 @@ from tests.acceptance.host import ROOT, Host
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-CASES = int(os.environ.get("API_CASES", "3000"))
+CASES = (1200, pytest.param(3000, marks=pytest.mark.soak))
+"""Bad values that chance rarely finds are in tables: tests/bounds, tests/runs/api."""
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -209,26 +210,27 @@ def test_the_description_is_the_same_in_every_process() -> None:
             command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed}, timeout=120,
             capture_output=True, check=True,
         ).stdout
-        for seed in ("1", "3", "5")
+        for seed in ("1", "3")
     }  # fmt: skip
     assert len(described) == 1
     assert b"openapi:" in described.pop()
 
 
-def test_requests_made_from_the_description(host: Host) -> None:
+@pytest.mark.parametrize("cases", CASES)
+def test_requests_made_from_the_description(host: Host, cases: int) -> None:
     with closing(Things(host)) as things:
-        answers = ask_everything(things)
+        answers = ask_everything(things, cases)
     for label, statuses in answers.items():
         print(label, dict(statuses))
     counted = sum(answers.values(), Counter())
     good = sum(times for status, times in counted.items() if status < 300)
     print(f"{counted.total()} cases, {good} with a 2xx: {dict(counted)}")
     assert things.wrong == {}
-    assert counted.total() >= CASES
+    assert counted.total() >= cases
     assert good >= counted.total() / 2
 
 
-def ask_everything(things: Things) -> dict[str, Counter[int]]:
+def ask_everything(things: Things, cases: int) -> dict[str, Counter[int]]:
     """Every operation equally often; the statuses of its answers."""
     schema = schemathesis.openapi.from_url(
         f"{things.host.url}/api/schema/?format=json", headers={"Accept": "application/json"}
@@ -241,7 +243,7 @@ def ask_everything(things: Things) -> dict[str, Counter[int]]:
         for each in operations
         if each.tags == ["api"] and not each.path.startswith("/api/v1/operator/")
     ]
-    each = -(-CASES // len(operations))
+    each = -(-cases // len(operations))
     return {operation.label: ask(operation, things, each) for operation in operations}
 
 

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import httpx
@@ -44,11 +45,16 @@ class Attacker:
     def count(self, attack: str, answer: object) -> None:
         self.answers.setdefault(attack, Counter())[str(answer)] += 1
 
-    async def repeat(self, name: str, attack: Round, copies: int) -> None:
-        await asyncio.gather(*(self._repeat(name, attack) for _ in range(copies)))
+    async def repeat(
+        self, name: str, attack: Round, copies: int, rounds: int | None = None
+    ) -> None:
+        """Until the time is over, or for so many rounds of each copy if that ends sooner."""
+        await asyncio.gather(*(self._repeat(name, attack, rounds) for _ in range(copies)))
 
-    async def _repeat(self, name: str, attack: Round) -> None:
-        while (left := self.until - time.monotonic()) > 0:
+    async def _repeat(self, name: str, attack: Round, rounds: int | None) -> None:
+        for _ in count() if rounds is None else range(rounds):
+            if (left := self.until - time.monotonic()) <= 0:
+                return
             try:
                 async with asyncio.timeout(left):
                     self.count(name, await attack(self))

@@ -1,8 +1,8 @@
 """One team attacks the host in every way at once: ``python -m tests.soak.attacks URL KEY SECONDS``.
 
 Each attack is one round of something; a few copies of it go round and round until the time is
-over. With a fourth argument, ``each``, they come one after another, each for that time. What the
-host answered is printed as JSON: {attack: {answer: count}}.
+over. With a fourth argument, ``each``, they come one after another, each for a few rounds, and for
+that time at most. What the host answered is printed as JSON: {attack: {answer: count}}.
 """
 
 import asyncio
@@ -23,6 +23,8 @@ MEGABYTE = "a" * 1_000_000
 BOMB = r"^(a+)+$"
 BAD = "a" * 60 + "!"
 STUCK_EVERY = 75.0
+ROUNDS = 3
+"""Of each copy, when attacks come one after another: the third has the callbacks of the others."""
 SEED = r"""
 from django.core.exceptions import ValidationError
 from agui_host.runtimes.models import Agent
@@ -195,14 +197,14 @@ ATTACKS: dict[str, tuple[Round, int]] = {
 async def attack(
     url: str, key: str, seconds: float, *, each: bool = False
 ) -> dict[str, dict[str, int]]:
-    """Everything at once for so many seconds, or one after another, each for that time."""
+    """Everything at once for so many seconds, or one after another, each for that time at most."""
     attacker = Attacker(url, key, seconds)
     async with attacker.client, dear_agents.serving() as agents, dear_connections.owed(attacker):
         await dear_agents.register(attacker, agents)
         if each:
             for name, how in ATTACKS.items():
                 attacker.until = time.monotonic() + seconds
-                await attacker.repeat(name, *how)
+                await attacker.repeat(name, *how, rounds=ROUNDS)
         else:
             attacker.until = time.monotonic() + seconds
             await asyncio.gather(*(attacker.repeat(name, *how) for name, how in ATTACKS.items()))

@@ -151,13 +151,13 @@ def test_without_the_standby_everything_is_read_from_the_primary(reading: Readin
     host, standby = reading, reading.pair.standby
     live = Reader(host, host.begin(script=[{"text": "word ", "n": 300, "rate": 30}])["id"])
     live.until(20)
-    said = host.log_of(host.web).count("database.replica_unused")
+    warnings = host.log_of(host.web).count("database.replica_unused")
     standby.kill()
     for _ in range(5):
         host.listed_at_once()
     host.wait_replica("away")
     assert live.finish(60)["type"] == "RUN_FINISHED"
-    assert host.log_of(host.web).count("database.replica_unused") == said + 1
+    assert host.log_of(host.web).count("database.replica_unused") == warnings + 1
     standby.start()
     host.wait_replica("ok")
     wait_for(lambda: _reads_there(host), "reads from the replica")

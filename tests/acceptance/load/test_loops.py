@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 MOST = 0.05
 """Seconds of a callback, where ``python3 -m timeit 'sum(range(100000))'`` says 1 ms."""
 EACH, FIRST = 2.0, 0.3
-"""Seconds of one attack; and at first, when modules are imported that nobody needed before."""
+"""The most seconds of one attack; and at first, when modules are imported that were not needed."""
 
 
 def test_no_callback_is_long(new_host: Callable[..., Host], tmp_path: Path) -> None:

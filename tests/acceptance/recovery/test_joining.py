@@ -13,7 +13,8 @@ from tests.acceptance.readers import Reading, Way, open_client, read, stored, un
 
 pytestmark = pytest.mark.slow
 
-DELTAS, RATE, READERS, AT_THE_END, AFTERWARDS = 10_000, 500, 500, 50, 30
+DELTAS, RATE, AT_THE_END, AFTERWARDS = 10_000, 500, 50, 30
+READERS = (200, pytest.param(500, marks=pytest.mark.soak))
 WAYS: list[Way] = ["last-event-id", "after", "last-event-id", "after", "socket"]
 SCRIPT = [
     {"text": "word ", "n": DELTAS, "rate": RATE},
@@ -21,7 +22,10 @@ SCRIPT = [
 ]
 
 
-async def test_every_reader_gets_exactly_what_was_stored(new_host: Callable[..., Host]) -> None:
+@pytest.mark.parametrize("readers", READERS)
+async def test_every_reader_gets_exactly_what_was_stored(
+    new_host: Callable[..., Host], readers: int
+) -> None:
     seed = int(os.environ.get("JOIN_SEED", "1"))
     host = new_host(web_module="tests.acceptance.faulty:web_application", FAULTS_SEED=str(seed))
     chances = random.Random(seed)
@@ -39,7 +43,7 @@ async def test_every_reader_gets_exactly_what_was_stored(new_host: Callable[...,
             return await join(chances.choice([0, head, chances.randint(0, head)]))
 
         group.create_task(heads.watch(client, run_id, DELTAS))
-        count = READERS - AT_THE_END - AFTERWARDS
+        count = readers - AT_THE_END - AFTERWARDS
         joined = [group.create_task(join_while_it_runs()) for _ in range(count)]
         late = await until_head(client, run_id, DELTAS + 1)
         joined += [group.create_task(join(late - chances.randint(0, 4))) for _ in range(AT_THE_END)]
@@ -52,7 +56,7 @@ async def test_every_reader_gets_exactly_what_was_stored(new_host: Callable[...,
         faults = (await client.get("/faults")).json()
     assert len(log) == head >= 10_000
     readings = [task.result() for task in joined]
-    assert len(readings) == READERS
+    assert len(readings) == readers
     wrong = [problem for reading in readings if (problem := reading.wrong(log))]
     assert not wrong, f"seed {seed}: {len(wrong)} wrong, first {wrong[:3]}"
     # A slow machine puts more events into one bell, and so has fewer bells to spoil.

@@ -70,6 +70,22 @@ def test_usage_is_never_null_at_the_end(end: Json) -> None:
     assert chat.completion["usage"]["total_tokens"] == frames[-1]["usage"]["total_tokens"] == 0
 
 
+def test_an_answer_that_was_cut_is_closed_as_incomplete() -> None:
+    """Its worker was lost: what it had written stays, and is not taken for the whole."""
+    fold, text = Responses("r"), {"messageId": "m"}
+    frames = play(
+        fold,
+        STARTED,
+        {"type": "TEXT_MESSAGE_START", **text, "role": "assistant"},
+        {"type": "TEXT_MESSAGE_CONTENT", **text, "delta": "Half an"},
+        FAILED,
+    )
+    (item,) = fold.response["output"]
+    assert (item["status"], item["content"][0]["text"]) == ("incomplete", "Half an")
+    (closed,) = [each for each in frames if each["type"] == "response.output_item.done"]
+    assert closed["item"] == item
+
+
 def test_reasoning_is_a_summary() -> None:
     fold = Responses("r")
     thought = {"messageId": "m"}

@@ -22,7 +22,7 @@ from tests.suite.defects.catalogue import Defect, defects
 SECONDS = 300
 """A test that hangs with a defect has noticed it."""
 CAUGHT, SURVIVED, HUNG, BROKEN = "caught", "SURVIVED", "hung", "BROKEN"
-FAILED = re.compile(r"^FAILED (\S+?)(?: - |\s*$)", re.MULTILINE)
+FAILED = re.compile(r"^FAILED (.+?)(?: - .*)?$", re.MULTILINE)
 ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "", "HYPOTHESIS_STORAGE_DIRECTORY": "", "CI": ""}
 
 
