@@ -94,7 +94,7 @@ def test_inputs_come_out_equal(cast: Cast) -> None:
     @settings(max_examples=60, deadline=None)
     def check(body: dict[str, Any]) -> None:
         whole = dumps(body)
-        if "\ud800" in whole or "\x00" in whole:
+        if any("\ud800" <= letter <= "\udfff" for letter in whole) or "\x00" in whole:
             return  # what UTF-8 cannot carry is refused at the door, or escaped
         with transaction.atomic():
             column = storing.input_of(thread, whole, body)
