@@ -20,16 +20,15 @@ from agui_host.backends.postgres import clock
 from agui_host.protocol.questions import table
 from agui_host.protocol.strict_json import dumps
 from agui_host.teams.models import Team
-from runs.models import ACTIVE, Interrupt, InterruptStatus, Run, Status
+from runs.models import ACTIVE, Interrupt, InterruptStatus, Run, Status, without_bodies
 
 
 def settle(run_id: UUID, status: Status, terminal: dict[str, Any]) -> None:
     """Update questions for a run's end; in the transaction that stores that end."""
     if status is Status.INTERRUPTED:
-        _ask(
-            Run.objects.already_found().get(pk=run_id),
-            terminal["outcome"].get("interrupts", []),
-        )
+        # The role that appends to journals may not read the pieces of a long input.
+        run = without_bodies(Run.objects.already_found()).get(pk=run_id)
+        _ask(run, terminal["outcome"].get("interrupts", []))
     brought = Interrupt.objects.already_found().filter(answering_run=run_id)
     if status is Status.CANCELLED:
         # A run that began may have acted on the answers.
@@ -48,7 +47,8 @@ def _ask(run: Run, questions: Sequence[dict[str, Any]]) -> None:
     """Make rows for new questions; the rows of those that ``run`` repeats move to it."""
     repeated = outstanding(run)
     if repeated:
-        locked = [row.pk for row in newest(run.thread_id).select_for_update(of=("self",))]
+        standing = without_bodies(newest(run.thread_id), "answering_run__")
+        locked = [row.pk for row in standing.select_for_update(of=("self",))]
         Interrupt.objects.already_found().filter(pk__in=locked).update(run=run)
     known = {row.interrupt_id for row in repeated}
     rows = [_row(run, question) for question in questions]
@@ -92,7 +92,7 @@ def outstanding(run: Run) -> list[Interrupt]:
     """
     return [
         row
-        for row in newest(run.thread_id)
+        for row in without_bodies(newest(run.thread_id), "answering_run__")
         if row.status == InterruptStatus.OPEN
         or (
             row.answering_run is not None

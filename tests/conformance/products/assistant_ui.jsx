@@ -2,15 +2,22 @@
 import {
   AssistantRuntimeProvider,
   ComposerPrimitive,
+  ExportedMessageRepository,
   MessagePrimitive,
   ThreadPrimitive,
   makeAssistantTool,
 } from "@assistant-ui/react";
-import { useAgUiInterrupts, useAgUiRuntime, useAgUiSubmitInterruptResponses } from "@assistant-ui/react-ag-ui";
+import {
+  fromAgUiMessages,
+  useAgUiInterrupts,
+  useAgUiRuntime,
+  useAgUiSubmitInterruptResponses,
+} from "@assistant-ui/react-ag-ui";
 import { AssistantChatTransport, useChatRuntime } from "@assistant-ui/react-ai-sdk";
 import { HttpAgent } from "ag-ui-client-0";
+import { AssistantUiThreads } from "agui-host-client/assistant-ui";
 import { lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls } from "ai";
-import { useMemo } from "react";
+import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { createRoot } from "react-dom/client";
 import { z } from "zod";
 
@@ -73,7 +80,49 @@ function Questions() {
   ));
 }
 
+/** The team's feed, as `HostClient.feed()` reads it. */
+async function* changes(headers) {
+  const init = { method: "POST", headers: { ...headers, "Content-Type": "application/json" }, body: '{"socket": true}' };
+  const { ticket } = await (await fetch("/api/v1/tickets", init)).json();
+  const socket = new WebSocket(`${location.origin.replace("http", "ws")}/ws/?ticket=${ticket}`);
+  await new Promise((resolve) => (socket.onopen = resolve));
+  const waiting = [];
+  let wake = () => {};
+  socket.onmessage = ({ data }) => {
+    const { method, params } = JSON.parse(data);
+    if (method === "feed") waiting.push(params);
+    wake();
+  };
+  socket.send(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "team.subscribe", params: { window: 1000 } }));
+  for (;;) {
+    while (waiting.length) yield waiting.shift();
+    await new Promise((resolve) => (wake = resolve));
+  }
+}
+
 const CHATS = {
+  threads({ slug, headers, thread: threadId }) {
+    const agent = useMemo(() => new HttpAgent({ url: `${location.origin}/agui/agent/${slug}/run`, headers, threadId }), []);
+    const threads = useMemo(() => new AssistantUiThreads({ agent, fromAgUiMessages, ExportedMessageRepository }), []);
+    const threadList = useSyncExternalStore(threads.subscribe, threads.list);
+    const adapters = useMemo(() => ({ history: threads.history, threadList }), [threadList]);
+    const runtime = useAgUiRuntime({ agent, adapters });
+    useEffect(() => void threads.watch(runtime, changes(headers)), []);
+    return (
+      <AssistantRuntimeProvider runtime={runtime}>
+        {threadList.threads.map(({ id, title }) => (
+          <p key={id} className="thread">
+            <button onClick={() => runtime.threads.switchToThread(id)}>{title}</button>
+            <button onClick={() => runtime.threads.getItemById(id).rename(`${title}!`)}>Rename</button>
+            <button onClick={() => runtime.threads.getItemById(id).delete()}>Delete</button>
+          </p>
+        ))}
+        <Thread>
+          <Questions />
+        </Thread>
+      </AssistantRuntimeProvider>
+    );
+  },
   "AG-UI"({ slug, headers }) {
     const agent = useMemo(() => new HttpAgent({ url: `/agui/agent/${slug}/run?on_busy=cancel_running`, headers }), []);
     const runtime = useAgUiRuntime({ agent });
@@ -100,7 +149,7 @@ const CHATS = {
   },
 };
 
-window.chat = (runtime, slug, headers) => {
+window.chat = (runtime, slug, headers, thread) => {
   const Chat = CHATS[runtime];
-  createRoot(document.querySelector("main")).render(<Chat {...{ slug, headers }} />);
+  createRoot(document.querySelector("main")).render(<Chat {...{ slug, headers, thread }} />);
 };

@@ -13,6 +13,7 @@ from tests.acceptance.host import Host, wait_for
 from tests.chromium import browser
 from tests.conformance.node import bundled
 from tests.conformance.products.readers import runs, spoken
+from tests.house.repository import ROOT
 
 __all__ = ["browser"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -21,13 +22,16 @@ SOURCE = Path(__file__).with_name("assistant_ui.jsx")
 
 @pytest.fixture(scope="module")
 def script() -> str:
-    return bundled(SOURCE.read_text("utf-8"))
+    client = str(ROOT / "clients" / "js" / "src" / "assistant-ui.mts")
+    return bundled(SOURCE.read_text("utf-8").replace("agui-host-client/assistant-ui", client))
 
 
 class Chat:
     """A page with an empty chat, which notes the threads that its requests name."""
 
-    def __init__(self, page: Page, host: Host, script: str, runtime: str) -> None:
+    def __init__(
+        self, page: Page, host: Host, script: str, runtime: str, thread: str | None = None
+    ) -> None:
         self.page, self.host, self.threads = page, host, list[str]()
 
         def serve(route: Route) -> None:
@@ -38,13 +42,13 @@ class Chat:
         page.route(re.compile(r"/(application|app\.js)$"), serve)
         page.on("request", lambda request: self._note(request.method, request.post_data))
         page.goto("/application")
-        arguments = [runtime, "concierge", host.headers]
+        arguments = [runtime, "concierge", host.headers, thread]
         page.evaluate(f"window.chat(...{json.dumps(arguments)})")
 
     def _note(self, method: str, body: str | None) -> None:
         if method == "POST" and body:
             named = json.loads(body)
-            self.threads.append(named.get("threadId") or named["id"])
+            self.threads += filter(None, [named.get("threadId") or named.get("id")])
 
     def say(self, words: str) -> None:
         self.page.get_by_label("Message").fill(words)
@@ -119,3 +123,42 @@ def test_the_next_message_ends_a_run_that_was_stopped(chat: Chat) -> None:
     chat.say("hello")
     chat.has_answered("You said count, then hello.")
     wait_for(lambda: runs(chat.host, chat.thread)[0]["status"] == "cancelled", "it to end")
+
+
+def test_threads_of_the_host(browser: Browser, concierge: Host, script: str) -> None:
+    """The adapter of clients/js: history, a live run, others' turns, rename, delete."""
+    said = [{"id": "u", "role": "user", "content": "hello"}]
+    begun = concierge.begin("concierge", threadId="kept", messages=said)
+    concierge.wait_status(begun["id"], "succeeded")
+    allowed = {"base_url": concierge.url, "permissions": ["local-network-access"]}
+    first, second = (browser.new_context(**allowed) for _ in range(2))
+    chat = Chat(first.new_page(), concierge, script, "threads", "kept")
+    chat.has_answered("You said hello.")
+    chat.say("count")
+    expect(chat.page.locator("main")).to_contain_text("9")
+    other = Chat(second.new_page(), concierge, script, "threads", "kept")
+    expect(other.page.locator(".user")).to_have_text(["hello", "count"])
+    expect(other.page.locator("main")).to_contain_text("9")
+    with concierge.client() as client:
+        assert client.post("/agui/agent/concierge/stop/kept").status_code == 200
+    chat.is_ready()
+    other.is_ready()
+    chat.say("who am I?")
+    for each in (chat, other):
+        each.has_answered("You said hello, then count, then who am I?.")
+        expect(each.page.locator(".user")).to_have_text(["hello", "count", "who am I?"])
+    chat.say("ask")
+    other.press("Approve")
+    chat.has_answered("and decided")
+    greeting = [{"id": "u", "role": "user", "content": "good morning"}]
+    concierge.begin("concierge", threadId="next", messages=greeting)
+    row = other.page.locator(".thread").filter(has_text="good morning")
+    row.get_by_role("button", name="good morning").click()
+    other.has_answered("You said good morning.")
+    row.get_by_role("button", name="Rename").click()
+    expect(row).to_contain_text("good morning!")
+    row.get_by_role("button", name="Delete").click()
+    expect(row).to_have_count(0)
+    assert runs(concierge, "next") == []
+    first.close()
+    second.close()

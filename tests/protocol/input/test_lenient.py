@@ -6,6 +6,8 @@ import pytest
 
 from agui_host.protocol.errors import Invalid
 from agui_host.protocol.input import lenient
+from agui_host.protocol.input.run_agent_input import parse
+from agui_host.protocol.intake.gate import gate
 
 
 @pytest.mark.parametrize(
@@ -85,3 +87,11 @@ def test_tools_and_answers_need_their_names() -> None:
         with pytest.raises(Invalid) as refused:
             read([{"x": 1}])
         assert refused.value.details == {"path": path}
+
+
+def test_an_answer_can_be_null() -> None:
+    entry = {"interruptId": "i", "status": "resolved", "payload": None}
+    body = parse({"resume": [{**entry, "metadata": None}]}).body
+    assert body["resume"] == [entry]
+    started = gate({"type": "RUN_STARTED", "threadId": "t", "runId": "r", "input": body})
+    assert started["input"]["resume"] == [entry]

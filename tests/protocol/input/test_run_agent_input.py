@@ -97,13 +97,6 @@ class TestLeniency:
     def test_an_empty_object_for_a_list(self) -> None:
         assert body_of(context={}, tools={}, resume={}) == body_of()
 
-    def test_an_answer_can_be_null(self) -> None:
-        entry = {"interruptId": "i", "status": "resolved", "payload": None}
-        body = body_of(resume=[{**entry, "metadata": None}])
-        assert body["resume"] == [entry]
-        started = gate({"type": "RUN_STARTED", "threadId": "t", "runId": "r", "input": body})
-        assert started["input"]["resume"] == [entry]
-
     def test_a_draft_resume_is_one_object(self) -> None:
         body = body_of(resume={"interruptId": "i", "payload": {"approved": True}})
         assert body["resume"] == [

@@ -10,11 +10,12 @@ from django.db.models.functions import Length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agui_host.backends.postgres import roles, scope
 from agui_host.protocol.strict_json import dumps
-from runs.lifecycle import history
+from runs.lifecycle import history, interrupts
 from runs.lifecycle.deletion import erasure
 from runs.lifecycle.pieces import cutting, storing
-from runs.models import Piece, Run, ThreadHistory, whole_size
+from runs.models import Interrupt, Piece, Run, Status, ThreadHistory, whole_size
 from tests.cast import Actor, Cast, start
 from tests.runs.conversing import Told, text, user
 
@@ -93,7 +94,7 @@ def test_inputs_come_out_equal(cast: Cast) -> None:
     @settings(max_examples=60, deadline=None)
     def check(body: dict[str, Any]) -> None:
         whole = dumps(body)
-        if "\ud800" in whole or "\x00" in whole:
+        if any("\ud800" <= letter <= "\udfff" for letter in whole) or "\x00" in whole:
             return  # what UTF-8 cannot carry is refused at the door, or escaped
         with transaction.atomic():
             column = storing.input_of(thread, whole, body)
@@ -169,3 +170,16 @@ def test_whole_inputs_of_an_earlier_release_are_read_and_converted(cast: Cast) -
     assert all(stored(run).startswith(storing.MARK) for run in runs)
     assert inputs(runs) == before
     assert history.current(runs[0].thread_id).dump() == fold
+
+
+def test_a_question_of_a_long_conversation(cast: Cast) -> None:
+    """The role that appends to journals reads no pieces."""
+    talk(cast.alice, 1)
+    messages = [question(0), {"id": "a0", "role": "assistant", "content": "0" * LONG}, question(1)]
+    run = start(cast.alice, threadId="t", messages=messages)
+    assert stored(run).startswith(storing.MARK)
+    asked = {"outcome": {"type": "interrupt", "interrupts": [{"id": "q", "reason": "why"}]}}
+    for _ in range(2):  # The second time the question of the first one is there.
+        with scope.limited(cast.team.pk), transaction.atomic(), roles.appending():
+            interrupts.settle(run.pk, Status.INTERRUPTED, asked)
+    assert Interrupt.objects.get().run_id == run.pk
