@@ -160,9 +160,10 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
         return csrf_failure(request, reason)
     try:
         authentication.resolve({}, request.COOKIES)
+        signed_in = True
     except HostError:
-        return unsent.sign_in_first(request) or csrf_failure(request, reason)
-    return unsent.page_with(request, unsent.form_of(request), signed_in=True, status=403)
+        signed_in = False
+    return unsent.page_with(request, unsent.form_of(request), signed_in=signed_in, status=403)
 
 
 def refused(request: HttpRequest, error: HostError, other: Team | None = None) -> HttpResponse:

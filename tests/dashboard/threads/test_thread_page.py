@@ -230,8 +230,9 @@ def test_before_the_first_turn_there_is_none(cast: Cast, browse: Browse) -> None
 def test_nothing_is_sent_where_the_thread_cannot_go_on(cast: Cast, browse: Browse) -> None:
     run = turn(cast.alice, "Hello.")
     assert ">Send</button>" in page_of(browse, cast.alice, run.thread_id)
-    cast.echo.enabled = False
-    cast.echo.save()
+    agent = cast.echo
+    agent.enabled = False
+    agent.save()
     page = page_of(browse, cast.alice, run.thread_id)
     assert ">Send</button>" not in page
     assert "its agent is switched off" in page
