@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import structlog
+from django.contrib.sessions.backends.db import SessionStore
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.middleware import SyncCallNext
@@ -247,3 +248,16 @@ def recount_stored_bytes(timestamp: int) -> None:
     """Sum up what each team has stored: purged events count no more."""
     with allowing(LONGEST):
         admission.recount()
+
+
+@app.periodic(cron="53 3 * * *")
+@app.task(
+    name="runs.tasks.drop_expired_sessions",
+    queue=jobs.QUEUE,
+    queueing_lock="sessions",
+    retry=AGAIN,
+)
+def drop_expired_sessions(timestamp: int) -> None:
+    """Delete the rows of sign-ins that have expired."""
+    with allowing(LONGEST):
+        SessionStore.clear_expired()

@@ -34,6 +34,7 @@ RECOVERY = 30.0
 PERIODIC = {
     "expire_interrupts", "purge_what_is_over", "sweep_erased", "keep_partitions_ahead",
     "recount_stored_bytes",
+    "drop_expired_sessions",
 }  # fmt: skip
 
 

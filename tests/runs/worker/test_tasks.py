@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -51,6 +52,15 @@ def test_a_rare_task_that_met_a_fault_is_tried_again_within_a_minute(attempts: i
         due = again.retry_decision.retry_at
         assert due is not None, name
         assert (due - datetime.now(UTC)).total_seconds() <= 60, name
+
+
+@pytest.mark.django_db
+def test_sessions_that_have_expired_are_dropped() -> None:
+    now = datetime.now(UTC)
+    for key, ends in (("over", now - timedelta(seconds=1)), ("valid", now + timedelta(days=1))):
+        Session.objects.create(session_key=key, session_data="", expire_date=ends)
+    tasks.drop_expired_sessions(0)
+    assert list(Session.objects.values_list("session_key", flat=True)) == ["valid"]
 
 
 def waiting() -> list[str]:
