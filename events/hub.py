@@ -325,7 +325,7 @@ class Hub:
 def _is_lost(has: Position, head: Position | None) -> bool:
     # Below the head only a read decides, which the next events or the next tick bring about.
     if head is None:
-        return False
+        return epochs.has_ended(has)
     return has > head or (has == head and has.epoch not in (UNNAMED, head.epoch))
 
 

@@ -328,7 +328,8 @@ def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:
 def read_stretch(journal_id: UUID, after: int, last: int | None = None) -> Stretch:
     """What follows ``after``, up to ``last`` at most; as ``read_after``. Raises Purged, Reset.
 
-    Reset if the log has no event ``after``, or another one than a reader who names its epoch has.
+    Reset if the log has no event ``after``, or another one than a reader who names its epoch has;
+    also if the log itself is gone since an earlier epoch.
     """
     upto = after + STRETCH_EVENTS if last is None else min(after + STRETCH_EVENTS, last)
     with connection.cursor() as cursor:
@@ -338,7 +339,8 @@ def read_stretch(journal_id: UUID, after: int, last: int | None = None) -> Stret
         written = Written(*in_epochs)
         cursor.nextset()
         first, final, text = cursor.fetchone() or (None, None, None)
-    if in_epochs and (head < after or (epoch_of(after) and not written.has(after))):
+    is_other = head < after or (epoch_of(after) and not written.has(after))
+    if is_other if in_epochs else epochs.has_ended(after):
         raise Reset.to(head)
     payloads = text.encode().split(b"\x1e") if text else []
     if first == reading.SEALED:

@@ -58,6 +58,14 @@ def learn(number: int | None) -> int:
     return number or FIRST
 
 
+def has_ended(cursor: int) -> bool:
+    """Whether the epoch of a reader's newest event is over, so that its whole log can be lost.
+
+    A log of the newest epoch that is not there was deleted.
+    """
+    return bool(cursor) and (epoch_of(cursor) or FIRST) not in (ANY_EPOCH, latest)
+
+
 def read(raw: "psycopg.Connection[Any]") -> int:
     """Ask by this connection, outside of Django's cursors."""
     global latest

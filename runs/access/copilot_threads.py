@@ -106,7 +106,10 @@ def _rows(thread: Thread, after: Place | None) -> Iterator[tuple[Place, str]]:
     if after is not None:
         runs = runs.filter(journal_id__gte=after.run)
         row = without_bodies(runs.select_related("journal")).filter(pk=after.run).first()
-        place = place if row is None else _place(row, after.position)
+        if row is None:
+            cursors.of_no_run(after.position)
+        else:
+            place = _place(row, after.position)
     for run_id, purged, head in runs.values_list("journal_id", "purged_at", "journal__head"):
         seq = place if after is not None and after.run == run_id else 0
         if purged and seq < head:

@@ -73,6 +73,12 @@ def place(run: Run, cursor: int | None) -> Position:
     return written.at(after)
 
 
+def of_no_run(cursor: int) -> None:
+    """Raises Reset if the run of a thread's cursor, which is not there, can have been lost."""
+    if epochs.has_ended(cursor):
+        raise Reset.to(0)
+
+
 def parameter(run: Run, query: Mapping[str, str], name: str, default: int = 0) -> int:
     """The place in a run's log that a parameter names. Raises as ``place`` does.
 

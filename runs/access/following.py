@@ -29,8 +29,12 @@ def thread_of(principal: Principal, thread_id: str) -> UUID:
 
 
 def place_in(principal: Principal, thread: UUID, place: Place) -> Place:
-    """The position, if it is one of this thread. Raises NotFound, BadCursor, Purged."""
-    run = access.find(principal, place.run)
+    """The position, if it is one of this thread. Raises NotFound, BadCursor, Purged, Reset."""
+    try:
+        run = access.find(principal, place.run)
+    except NotFound:
+        cursors.of_no_run(place.after)
+        raise
     if run.thread_id != thread:
         raise NotFound("There is no such run in this thread.")
     return Place(run.pk, cursors.place(run, place.after))

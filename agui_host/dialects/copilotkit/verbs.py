@@ -71,6 +71,7 @@ def _behind(principal: Principal, thread: UUID, cursor: str) -> tuple[int, list[
     runs = _runs(principal, thread)
     run = runs.filter(pk=key).first()
     if run is None:
+        cursors.of_no_run(seq)
         raise BadCursor("This cursor does not belong to this thread.")
     after = cursors.place(run, seq)
     later = runs.filter(pk__gte=key).order_by("journal_id")

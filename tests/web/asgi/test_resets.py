@@ -152,6 +152,45 @@ async def test_sockets_are_reset(cast: Cast, live: LiveRun) -> None:
         assert await one.closed() == 4411
 
 
+def lose_all(live: LiveRun) -> int:
+    """The backup is older than the run."""
+    with transaction.atomic():
+        Event.objects.filter(journal=live.run.pk).delete()
+        FeedEntry.objects.of_any_team().filter(run=live.run.pk).delete()
+        Run.objects.filter(pk=live.run.pk).delete()
+        Journal.objects.filter(pk=live.run.pk).delete()
+        return epochs.begin()
+
+
+async def test_readers_of_a_run_that_was_lost_are_reset(cast: Cast, live: LiveRun) -> None:
+    run, headers = str(live.run.pk), cast.alice.headers
+    place = {"run": run, "seq": 4}
+    async with (
+        Exchange("GET", f"{live.url}?after=3", {**headers, **SSE}) as exchange,
+        calling(headers) as peer,
+        calling(headers) as other,
+        calling(headers, url=f"/ws/runs/{run}/?after=3") as one,
+    ):
+        await exchange.until(b"id: 4")
+        of_run = await peer.call("run.subscribe", run=run, after=4)
+        of_thread = await other.call("thread.subscribe", thread_id="t", after=place)
+        epoch = await db(lose_all, live)
+        await hub().check_once()
+        reset = b'event: reset\ndata: {"reset":true,"epoch":%d,"head":0}\n\n' % epoch
+        assert reset in await exchange.rest()
+        assert await peer.until_end(of_run["subscription"]) == ([], "reset")
+        assert await other.until_end(of_thread["subscription"]) == ([], "reset")
+        assert await one.closed() == 4411
+    assert (await ask("GET", f"{live.url}?after=4", headers)).status == 404
+    await db(start, cast.alice, threadId="t", runId="another")
+    async with calling(headers) as peer:
+        assert await peer.refused("thread.subscribe", thread_id="t", after=place) == "reset"
+        place = {"run": run, "seq": f"{epoch}-4"}
+        assert await peer.refused("thread.subscribe", thread_id="t", after=place) == "not_found"
+    url = f"/agui/threads/t/events?cursor={run}:4"
+    assert (await ask("GET", url, headers)).code == "reset"
+
+
 async def test_cursors_that_come_back(cast: Cast, live: LiveRun) -> None:
     headers = cast.vera.headers
     assert (await ask("GET", f"{live.url}?after=5", headers)).code == "bad_cursor"

@@ -1,6 +1,7 @@
 """Sockets that say in words of their own why they close: TanStack AI's and CopilotKit's."""
 
 import asyncio
+from uuid import uuid4
 
 import pytest
 
@@ -55,3 +56,8 @@ async def test_a_channel_of_copilotkit(cast: Cast, live: LiveRun) -> None:
         assert answer["status"] == "error"
         refusal = answer["response"]
         assert summary({"code": refusal["reason"]}, **refusal) == RESET
+    # Of a run that the database lost with all of its log.
+    params["last_seen_event_id"] = f"{uuid4().hex}:{ALL}"
+    async with channel(cast.alice, **params) as (_, answer):
+        refusal = answer["response"]
+        assert (refusal["reason"], refusal["head"]) == ("reset", 0)
