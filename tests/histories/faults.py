@@ -93,8 +93,8 @@ def fail_over(nemesis: Nemesis) -> None:
         before = nemesis.recording.counts["event"]
         time.sleep(nemesis.chance.uniform(0.5, 2))
         wait_for(lambda: nemesis.recording.counts["event"] > before + LOST, "events to lose")
-    # Clients meanwhile read what the old primary had acknowledged: a line after the promotion would
-    # claim that the new one had done so.
+    # In this pause clients read the last acknowledgements of the old primary: after the promotion
+    # their lines would count as those of the new one.
     pair.fail_over(lambda: time.sleep(NOTICED))
     nemesis.recording.write("failover", standby=nemesis.place.standby, at=nemesis.recording.elapsed)
     nemesis.host.wait_ready()

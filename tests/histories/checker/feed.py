@@ -55,14 +55,11 @@ def violations(
 
 
 def _reset(reader: str, watcher: _Watcher, head: int, whole: _Watcher) -> Iterator[Violation]:
-    """Rightly reset is who is beyond the head, or has an entry that the feed does not have.
-
-    The feed can have grown past that since.
-    """
-    if watcher.cursors and watcher.cursors[-1] <= head:
-        if watcher.entries.items() <= whole.entries.items():
-            detail = f"at {watcher.cursors[-1]} of {head}, and nothing was lost"
-            yield Violation("reset", reader, f"the feed was reset {detail}")
+    """A reader is reset rightly if it is beyond the head, or has an entry that the feed lacks."""
+    newest = max(watcher.cursors, default=head + 1)
+    if newest <= head and watcher.entries.items() <= whole.entries.items():
+        detail = f"at {newest} of {head}, and nothing was lost"
+        yield Violation("reset", reader, f"the feed was reset {detail}")
 
 
 def _others(reader: str, watcher: _Watcher, whole: _Watcher) -> Iterator[Violation]:
