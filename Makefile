@@ -8,6 +8,7 @@ JS := tests/conformance/js
 PEER := docs/examples/agent-framework
 GENERATOR := tests/clients/generators
 S3 := tests/backends/s3
+PATRONI := tests/acceptance/engines/patroni
 TOGETHER := tests/acceptance/deploy/together
 DURABLE := benchmarks/durable/peers
 PRODUCTS := tests/conformance/products/peers
@@ -148,6 +149,8 @@ lock:
 		--no-annotate --no-emit-index-url -o $(GENERATOR)/requirements.lock $(GENERATOR)/requirements.in
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url -o $(S3)/requirements.lock $(S3)/requirements.in
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url -o $(PATRONI)/requirements.lock $(PATRONI)/requirements.in
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url -o $(TOGETHER)/requirements.lock $(TOGETHER)/requirements.in
 	for peer in agentserver:3.11 dbos:3.11 agno:3.11 aegra:3.12; do \

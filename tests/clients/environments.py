@@ -31,9 +31,9 @@ def environment(name: str, lock: Path, python: str = sys.executable) -> Path:
     return place / "bin"
 
 
-def programs(name: str, lock: Path) -> Path:
+def programs(name: str, lock: Path, python: str = sys.executable) -> Path:
     """The same for a test, which cannot run without it."""
     try:
-        return environment(name, lock)
+        return environment(name, lock, python)
     except subprocess.CalledProcessError as error:
         missing(f"{name} cannot be installed: {error.stderr[-400:]}")

@@ -3,7 +3,8 @@
 Half of the old primaries are rewound, the others replaced by a new copy. Before that each of them
 runs alone for a moment, a primary in its own eyes. PROMOTION_SECONDS is the length. With
 PROMOTION_PROXY=haproxy the host knows only HAProxy's address; then each old primary is replaced by
-a copy at once, since HAProxy would take it for the primary.
+a copy at once, since HAProxy would take it for the primary. With PROMOTION_PROXY=patroni HAProxy
+asks Patroni, which promotes by itself and rewinds the old primary once it is started again.
 """
 
 import os
@@ -15,6 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from benchmarks.report import keep
+from tests.acceptance.engines.patroni.cluster import PatroniHost
 from tests.acceptance.engines.replicated import Pair, ReplicatedHost
 from tests.acceptance.engines.test_haproxy import ProxiedHost
 from tests.acceptance.engines.test_promotion import AFTER, END_ALL, HOSTS, TICKED, WRITTEN
@@ -27,6 +29,7 @@ NOTICED = 3.0
 """Seconds between the kill and the promotion, which a cluster manager needs to be sure."""
 ALONE = 5.0
 PROXY = os.environ.get("PROMOTION_PROXY", "")
+HOST_KINDS = {"": ReplicatedHost, "haproxy": ProxiedHost, "patroni": PatroniHost}
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(SECONDS + 900)]
 
 
@@ -39,8 +42,7 @@ class Promotion(NamedTuple):
 
 
 def test_nothing_is_lost_by_a_promotion_every_minute(data_dir: Path) -> None:
-    kind = ProxiedHost if PROXY else ReplicatedHost
-    host = kind(data_dir, AGUI_DATABASE_APP_PASSWORD="a-password-of-the-application")
+    host = HOST_KINDS[PROXY](data_dir, AGUI_DATABASE_APP_PASSWORD="a-password-of-the-application")
     promotions: list[Promotion] = []
     try:
         host.start()
@@ -81,7 +83,7 @@ def promote(pair: Pair, way: str) -> Promotion:
     if PROXY:
         pair.standby.follow(pair.primary)
         pair.primary.wait_for_standby()
-        return Promotion(killed, promoted, "copied")
+        return Promotion(killed, promoted, "rejoined" if PROXY == "patroni" else "copied")
     old = pair.standby.start()
     old.ask("alter system reset synchronous_standby_names")
     old.ask("select pg_reload_conf()")

@@ -169,10 +169,11 @@ class ReplicatedHost(Host):
     """A host whose DATABASE_URL names two servers."""
 
     pair: Pair
+    pair_kind = Pair
 
     def start(self, *, fsync: bool = False) -> "ReplicatedHost":
         self.engines = embedded.start(self.data, postgres=False)
-        self.pair = Pair(self.data)
+        self.pair = self.pair_kind(self.data)
         self.pair.start()
         self.env["DATABASE_URL"] = self.database_url()
         self.manage("migrate", "-v0")

@@ -48,7 +48,7 @@ class ProxiedHost(ReplicatedHost):
             assert text.count(place) == 1
             text = text.replace(place, f"127.0.0.1:{there}")
         file = self.data / "haproxy.cfg"
-        file.write_text(text)
+        file.write_text(self.configured(text))
         with (self.data / "haproxy.log").open("ab") as log:
             command = [str(need("haproxy")), "-db", "-f", str(file)]
             self.proxy = child.spawn(command, death=signal.SIGKILL, log=log, env=ENV)
@@ -56,6 +56,10 @@ class ProxiedHost(ReplicatedHost):
         # Before its first checks HAProxy gives both servers their turns.
         wait_for(lambda: all(_leads_to_primary(address) for _ in range(4)), "the checks", 30)
         return address
+
+    def configured(self, text: str) -> str:
+        """The configuration for the servers of this host."""
+        return text
 
     def stop(self) -> None:
         super().stop()
