@@ -168,17 +168,18 @@ async def test_readers_of_a_run_that_was_lost_are_reset(cast: Cast, live: LiveRu
     async with (
         Exchange("GET", f"{live.url}?after=3", {**headers, **SSE}) as exchange,
         calling(headers) as peer,
+        calling(headers) as other,
         calling(headers, url=f"/ws/runs/{run}/?after=3") as one,
     ):
         await exchange.until(b"id: 4")
         of_run = await peer.call("run.subscribe", run=run, after=4)
-        of_thread = await peer.call("thread.subscribe", thread_id="t", after=place)
+        of_thread = await other.call("thread.subscribe", thread_id="t", after=place)
         epoch = await db(lose_all, live)
         await hub().check_once()
         reset = b'event: reset\ndata: {"reset":true,"epoch":%d,"head":0}\n\n' % epoch
         assert reset in await exchange.rest()
-        for opened in (of_run, of_thread):
-            assert await peer.until_end(opened["subscription"]) == ([], "reset")
+        assert await peer.until_end(of_run["subscription"]) == ([], "reset")
+        assert await other.until_end(of_thread["subscription"]) == ([], "reset")
         assert await one.closed() == 4411
     assert (await ask("GET", f"{live.url}?after=4", headers)).status == 404
     await db(start, cast.alice, threadId="t", runId="another")
