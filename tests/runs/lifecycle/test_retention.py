@@ -13,7 +13,7 @@ from pytest_django import Settings
 from agui_host.backends.postgres.bridge import db
 from agui_host.teams.models import TeamLimits
 from events import journal, partitions, purge
-from events.models import Doomed, Event, Finding, Journal
+from events.models import Doomed, Event, Finding, Journal, OutlinePage
 from runs.access import comments
 from runs.lifecycle import history
 from runs.lifecycle.deletion import retention
@@ -110,6 +110,7 @@ class TestWhatGoes:
         young = start(cast.alice, messages=SAID)
         end(young)
         Finding.objects.create(journal_id=run.pk, seq=1, rule="r", action="dropped")
+        OutlinePage.objects.create(journal_id=run.pk, page=0, changed=1, rows=b"")
         retention.run_once()
         left = again(run)
         assert left.purged_at is not None
@@ -119,6 +120,7 @@ class TestWhatGoes:
         assert (left.input, left.result, left.idempotency_key) == ("{}", None, None)
         assert events_of(run) == 0
         assert not Finding.objects.exists()
+        assert not OutlinePage.objects.exists()
         assert not Doomed.objects.exists()
         assert again(young).purged_at is None
         assert log_of(young)
