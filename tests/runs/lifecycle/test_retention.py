@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from pytest_django import Settings
 
+from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.bridge import db
 from agui_host.teams.models import TeamLimits
 from events import journal, partitions, purge
@@ -141,6 +142,12 @@ class TestWhatGoes:
         call_command("legal_hold", *name, "--release")
         retention.run_once()
         assert events_of(run) == 0
+
+    def test_a_hold_counts_that_comes_before_the_lock(self, cast: Cast) -> None:
+        run = old_run(cast.alice, threadId="t")
+        call_command("legal_hold", cast.team.slug, "t")
+        assert retention.purge_whole(cast.team, [run.thread_id], clock.now()) == {}
+        assert log_of(run)
 
     def test_what_has_not_ended_stays(self, cast: Cast) -> None:
         run = old_run(cast.alice)
