@@ -103,6 +103,8 @@ def test_confirm_knows_a_commit_whose_answer_was_lost() -> None:
     with transaction.atomic():
         journal.append([batch])
     assert journal.confirm([batch]) == {claim.journal_id}
+    journal.take_over(claim.journal_id)
+    assert journal.confirm([batch]) == set(), "another writer has the journal"
 
 
 def test_pages_are_bounded_in_rows_and_bytes_and_leave_nothing_out() -> None:

@@ -17,6 +17,4 @@ from tests.suite.defects.__main__ import FAILED
     ],
 )
 def test_the_first_that_failed(line: str, test: str) -> None:
-    found = FAILED.search(f"1 failed\n{line}\nmore")
-    assert found
-    assert found[1] == test
+    assert FAILED.findall(f"1 failed\n{line}\nmore") == [test]

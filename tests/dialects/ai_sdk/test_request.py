@@ -141,6 +141,8 @@ def test_an_error_names_the_place(body: dict[str, Any], path: str) -> None:
         [{"type": "step-start"}],
         [CALL],
         [{**CALL, "state": "output-denied", "approval": {"id": "i", "approved": False}}],
+        # The agent's own tool, whose result the chat only repeats.
+        [{**CALL, "state": "output-available", "output": "dry", "providerExecuted": True}],
     ],
 )
 def test_an_assistants_message_alone_that_brings_nothing(parts: list[Any]) -> None:

@@ -129,6 +129,14 @@ class TestStop:
             "running", "cancelled", "queued",
         ]  # fmt: skip
 
+    def test_the_newest_ends_first(self, cast: Cast) -> None:
+        """When the first of them ends, nothing that waits after it can begin."""
+        runs = [start(cast.alice, threadId="t", onBusy="enqueue") for _ in range(3)]
+        assert stop(cast.alice).json["stopped"]
+        ends = [fresh(run).ended_at for run in runs]
+        assert None not in ends
+        assert ends == sorted(ends, reverse=True)
+
     @pytest.mark.parametrize("where", ["body", "query"])
     def test_one_run_of_it(self, cast: Cast, where: str) -> None:
         first = start(cast.alice, threadId="t", runId="one")

@@ -217,3 +217,12 @@ def test_a_dumped_fold_goes_on_where_it_was() -> None:
 def test_a_dump_of_another_format_is_refused() -> None:
     with pytest.raises(ValueError, match="format"):
         Fold.load(Fold().dump().replace('"format":1', '"format":0'))
+
+
+def test_a_cancelled_run_answers_no_question() -> None:
+    question = {"type": "CUSTOM", "name": "on_interrupt", "value": "Shall I?"}
+    whole = fold(question, END, RUN, END | {"outcome": {"type": "cancelled"}})
+    assert whole.questions == [question]
+    for event in (RUN, END):
+        whole.feed(event)
+    assert whole.questions == []

@@ -10,10 +10,11 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from pytest_django import Settings
 
+from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.bridge import db
 from agui_host.teams.models import TeamLimits
 from events import journal, partitions, purge
-from events.models import Doomed, Event, Finding, Journal
+from events.models import Doomed, Event, Finding, Journal, OutlinePage
 from runs.access import comments
 from runs.lifecycle import history
 from runs.lifecycle.deletion import retention
@@ -110,6 +111,7 @@ class TestWhatGoes:
         young = start(cast.alice, messages=SAID)
         end(young)
         Finding.objects.create(journal_id=run.pk, seq=1, rule="r", action="dropped")
+        OutlinePage.objects.create(journal_id=run.pk, page=0, changed=1, rows=b"")
         retention.run_once()
         left = again(run)
         assert left.purged_at is not None
@@ -119,6 +121,7 @@ class TestWhatGoes:
         assert (left.input, left.result, left.idempotency_key) == ("{}", None, None)
         assert events_of(run) == 0
         assert not Finding.objects.exists()
+        assert not OutlinePage.objects.exists()
         assert not Doomed.objects.exists()
         assert again(young).purged_at is None
         assert log_of(young)
@@ -139,6 +142,12 @@ class TestWhatGoes:
         call_command("legal_hold", *name, "--release")
         retention.run_once()
         assert events_of(run) == 0
+
+    def test_a_hold_counts_that_comes_before_the_lock(self, cast: Cast) -> None:
+        run = old_run(cast.alice, threadId="t")
+        call_command("legal_hold", cast.team.slug, "t")
+        assert retention.purge_whole(cast.team, [run.thread_id], clock.now()) == {}
+        assert log_of(run)
 
     def test_what_has_not_ended_stays(self, cast: Cast) -> None:
         run = old_run(cast.alice)
