@@ -42,8 +42,9 @@ def _page(
     if not stored:
         raise Reset.to(stretch.head)
     place = Position(after + len(stored), stretch.epoch)
-    for view in filter(None, views):
-        stored = list(map(view.see, stored))
+    for view in views:
+        if view is not None:
+            stored = list(map(view.see, stored))
     return place, stored
 
 
