@@ -127,8 +127,8 @@ def test_the_next_message_ends_a_run_that_was_stopped(chat: Chat) -> None:
 
 def test_threads_of_the_host(browser: Browser, concierge: Host, script: str) -> None:
     """The adapter of clients/js: history, a live run, others' turns, rename, delete."""
-    said = [{"id": "u", "role": "user", "content": "hello"}]
-    begun = concierge.begin("concierge", threadId="kept", messages=said)
+    greeting = [{"id": "u", "role": "user", "content": "hello"}]
+    begun = concierge.begin("concierge", threadId="kept", messages=greeting)
     concierge.wait_status(begun["id"], "succeeded")
     allowed = {"base_url": concierge.url, "permissions": ["local-network-access"]}
     first, second = (browser.new_context(**allowed) for _ in range(2))

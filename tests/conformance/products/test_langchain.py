@@ -121,13 +121,13 @@ def by_mcp(run: dict[str, Any], question: str, decision: Any) -> tuple[str, Any]
     return "/mcp", mcp("", "tasks/update", taskId=run["id"], inputResponses=content)
 
 
-@pytest.mark.parametrize("sent", [by_ai_sdk, by_a2a, by_mcp], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("dialect", [by_ai_sdk, by_a2a, by_mcp], ids=lambda each: each.__name__)
 @pytest.mark.parametrize("slug", SLUGS)
-def test_decisions_by_a_dialect(payer: Host, slug: str, sent: Any) -> None:
+def test_decisions_by_a_dialect(payer: Host, slug: str, dialect: Any) -> None:
     """A yes, a no with its reason and, where clients can send them, changed arguments."""
-    for decision, text in DECISIONS[:2] if sent is by_ai_sdk else DECISIONS:
+    for decision, text in DECISIONS[:2] if dialect is by_ai_sdk else DECISIONS:
         run = asked(payer, slug)
-        path, body = sent(run, question_of(payer, run)["interrupt_id"], decision)
+        path, body = dialect(run, question_of(payer, run)["interrupt_id"], decision)
         with payer.client() as client:
             answered = client.post(path, json=body)
         assert answered.status_code == 200, answered.text
