@@ -213,7 +213,11 @@ class Host:
                     return events_so_far
 
     def wait_status(self, run_id: str, *statuses: str) -> dict[str, Any]:
-        wait_for(lambda: self.run(run_id).get("status") in statuses, f"{run_id} to be {statuses}")
+        try:
+            wait_for(lambda: self.run(run_id).get("status") in statuses, f"{run_id}: {statuses}")
+        except AssertionError:
+            print(self.run(run_id), self.log_of(self.worker)[-3000:], sep="\n---\n")
+            raise
         return self.run(run_id)
 
 

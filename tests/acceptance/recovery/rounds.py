@@ -16,6 +16,7 @@ from websockets.sync.client import connect
 
 from agui_host.embedded import supervisor
 from tests.acceptance.host import Host, sse, wait_for
+from tests.acceptance.recovery.transports import followers
 from tests.acceptance.recovery.twenty_effects import EFFECTS, PHASES, lines
 from tests.conftest import own_data_dir
 
@@ -85,20 +86,27 @@ class Socket(Reader):
 
 
 class Round:
-    """Runs that are executed at the same time; the first one can kill its worker by itself."""
+    """Runs that are executed at the same time; the first one can kill its worker by itself.
 
-    def __init__(self, host: Host, folder: Path, seed: int, runs: int, *, kills: bool) -> None:
+    ``follows``: it has a reader on the wire of each dialect. Each run has two that count events.
+    """
+
+    def __init__(
+        self, host: Host, folder: Path, seed: int, runs: int, *, kills: bool, follows: bool
+    ) -> None:
         self.host, self.folder = host, folder
         self.random = random.Random(seed)
         self.point = [self.random.randrange(EFFECTS), self.random.choice(PHASES)]
         self.folders = [folder / str(number) for number in range(runs)]
-        self.ids: list[str] = []
+        begun: list[dict[str, Any]] = []
         for number, own in enumerate(self.folders):
             own.mkdir(parents=True)
             props: dict[str, Any] = {"folder": str(own), "seed": self.random.random()}
             if kills and number == 0:
                 props["kills_at"] = self.point
-            self.ids.append(host.begin("twenty-effects", forwardedProps=props)["id"])
+            begun.append(host.begin("twenty-effects", forwardedProps=props))
+        self.ids = [run["id"] for run in begun]
+        self.followers = followers.follow(host, begun[0]) if follows else []
         self.readers = [[Stream(host, run), Socket(host, run)] for run in self.ids]
 
     def wait_for_the_middle(self) -> int:
@@ -138,6 +146,7 @@ class Round:
                 assert reader.seqs == list(range(1, len(log) + 1)), "gap-free, nothing twice"
                 assert reader.events == log
             logs.append(log)
+        followers.check(self.followers, logs[0])
         return logs
 
     def check_effects(self, *, most_repeated: int) -> Counter[int]:
@@ -168,13 +177,15 @@ class Hurt(NamedTuple):
     repeated: int
 
 
-def hurt(workers: "Pair", folder: Path, seed: int, runs: int, fault: str) -> Hurt:
+def hurt(
+    workers: "Pair", folder: Path, seed: int, runs: int, fault: str, *, follows: bool = False
+) -> Hurt:
     """Play a round whose worker is killed (``kill``), frozen (``stop``) or replaced (``term``).
 
-    Checks each log, each reader's stream and each effect.
+    Checks each log, each reader's stream and each effect; ``follows`` as of a Round.
     """
     workers.revive()
-    of_seed = Round(workers.host, folder, seed, runs, kills=fault == "kill")
+    of_seed = Round(workers.host, folder, seed, runs, kills=fault == "kill", follows=follows)
     if fault == "kill":
         moment, logs = of_seed.wait_for_the_kill(), of_seed.ended()
         assert continued_after(logs[0], moment), "the fault has fired"

@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.report import keep
 from tests.acceptance.recovery.rounds import KNOWN_AFTER, WITHIN, hurt, pair
+from tests.acceptance.recovery.transports import followers
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 POINTS = int(os.environ.get("SOAK_POINTS", "1000"))
@@ -32,7 +33,8 @@ def test_hurt_at_a_thousand_points(tmp_path: Path) -> None:
         while points.total() < POINTS and time.monotonic() - began < SECONDS:
             number = rounds.total()
             fault = FAULTS[number % len(FAULTS)]
-            result = hurt(workers, tmp_path / str(number), SEED + number, RUNS[fault], fault)
+            folder = tmp_path / str(number)
+            result = hurt(workers, folder, SEED + number, RUNS[fault], fault, follows=True)
             points[fault] += len(result.recoveries)
             rounds[fault] += 1
             repeated += result.repeated
@@ -50,8 +52,9 @@ def test_hurt_at_a_thousand_points(tmp_path: Path) -> None:
                 f" continuation after {slowest[fault]:.1f} s (bound {limits[fault]:g} s)"
                 for fault in rounds
             ),
-            f"{points.total()} points: same run id, one terminal event, gap-free for SSE and the"
-            " socket, each finished effect made once",
+            f"{points.total()} points: same run id, one terminal event, each finished effect made"
+            " once, gap-free for SSE and the socket",
+            f"the first run of each round: every text once on {', '.join(followers.NAMES)}",
             f"{repeated} unverified effects were made again",
         ],
     )
