@@ -7,14 +7,13 @@ import pytest
 from tests.histories import hosts, playing
 from tests.histories.faults import FAULTS
 from tests.histories.load.dialects import DIALECTS
-from tests.histories.load.load import Size
-from tests.histories.load.readers import ONE_RUN
+from tests.histories.load.load import ALL, Size
 from tests.histories.load.starting import Posted
 
 SHORT = ["worker killed", "Valkey killed", "readers cut", "connections swallowed"]
 
 
-TRANSPORTS = {kind.transport for kind in (*ONE_RUN, Posted)} | {"one-socket"}
+TRANSPORTS = {kind.transport for kind in (*ALL, Posted)} | {"one-socket"}
 
 
 @pytest.mark.slow

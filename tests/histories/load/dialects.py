@@ -90,14 +90,22 @@ def judged(answer: httpx.Response) -> httpx.Response:
 
 
 async def data_of(answer: httpx.Response) -> AsyncIterator[Json]:
-    """The objects of a stream of server-sent events; a frame that is cut is none."""
+    """The objects of a stream of server-sent events."""
+    async for fields in fields_of(answer):
+        if fields["data"].startswith("{"):
+            yield json.loads(fields["data"])
+
+
+async def fields_of(answer: httpx.Response) -> AsyncIterator[dict[str, str]]:
+    """The frames with data; what a cut leaves of a frame is none."""
     rest = b""
     async for chunk in answer.aiter_raw():
         *whole, rest = (rest + chunk).split(b"\n\n")
         for frame in whole:
-            for line in frame.split(b"\n"):
-                if line.startswith(b"data: {"):
-                    yield json.loads(line[6:])
+            lines = frame.decode().split("\n")
+            fields = dict(line.split(": ", 1) for line in lines if ": " in line)
+            if "data" in fields:
+                yield fields
 
 
 class AiSdk(Client):
@@ -272,4 +280,73 @@ class Mcp(Client):
             self.terminal = ANY if result["isError"] else "succeeded"
 
 
-DIALECTS: list[type[Client]] = [AiSdk, Responses, A2a, Mcp]
+class Alpine(Client):
+    """Comes back with the id of the last event, which several of its events can share."""
+
+    dialect = "alpine"
+
+    def __init__(self, order: Order) -> None:
+        super().__init__(order)
+        self.run, self.cursor = "", "0"
+        self.pending = ""
+        """The text of events after the cursor."""
+
+    def begin_again(self) -> None:
+        super().begin_again()
+        self.run, self.cursor = "", "0"
+
+    async def once(self, http: httpx.AsyncClient) -> None:
+        if not self.run:
+            body = {"task": self.message, "agent": self.clients.agent}
+            body["thread_id"] = self.order.thread
+            started = await http.post("/agents/run", json=body, headers=self.keyed)
+            self.run = judged(started).json()["run_id"]
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": self.cursor}
+        async with http.stream("GET", f"/runs/{self.run}/events", headers=headers) as answer:
+            judged(answer)
+            self.pending = ""
+            async for fields in fields_of(answer):
+                self._take(json.loads(fields["data"]))
+                if cursor := fields.get("id"):
+                    self.text, self.pending, self.cursor = self.text + self.pending, "", cursor
+
+    def _take(self, frame: Json) -> None:
+        match frame:
+            case {"type": "text_message_content", "content": content}:
+                self.pending += content
+            case {"type": "run_error", "error": {"code": "reset"}}:
+                raise Refused(410, "reset")
+            case {"type": "run_error", "error": error}:
+                self.terminal = "cancelled" if error.get("code") == "cancelled" else "failed"
+            case {"type": "run_finished", "result": {"status": status}}:
+                self.terminal = "succeeded" if status == "completed" else status
+
+
+class ChatCompletions(Client):
+    """Posts again under its key, and gets the answer from its beginning."""
+
+    dialect = "chat-completions"
+
+    async def once(self, http: httpx.AsyncClient) -> None:
+        body = {
+            "model": self.clients.agent, "stream": True, "background": True,
+            "messages": [{"role": "user", "content": self.message}],
+        }  # fmt: skip
+        headers = self.keyed | {"X-Thread-Id": self.order.thread}
+        url = "/v1/chat/completions"
+        async with http.stream("POST", url, json=body, headers=headers) as answer:
+            judged(answer)
+            self.text = ""
+            async for frame in data_of(answer):
+                match frame:
+                    case {"error": {"code": "reset"}}:
+                        raise Refused(410, "reset")
+                    case {"error": _}:
+                        self.terminal = "failed"
+                    case {"choices": [{"delta": {"content": str(text)}}]}:
+                        self.text += text
+                    case {"choices": [{"finish_reason": str()}]}:
+                        self.terminal = ANY  # It does not tell a run that was stopped.
+
+
+DIALECTS: list[type[Client]] = [AiSdk, Responses, A2a, Mcp, Alpine, ChatCompletions]

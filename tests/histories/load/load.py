@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.histories.load import people
+from tests.histories.load.ag_ui_wires import BY_ID, BY_NAME
 from tests.histories.load.clients import Clients
 from tests.histories.load.dialects import DIALECTS
 from tests.histories.load.feeds import Feed
 from tests.histories.load.one_socket import OneSocket
 from tests.histories.load.producers import Producer
-from tests.histories.load.readers import ONE_RUN, Sse
+from tests.histories.load.readers import ONE_RUN, Reader, Sse
 from tests.histories.load.starting import Order, Posted, Script
 
 FED, REPEATABLE = "fed", "again"
 """Agents by slug: an external one, and one whose lost runs the host starts again."""
+OF_ATTEMPTS: list[type[Reader]] = [*ONE_RUN, *BY_ID]
+ALL = [*OF_ATTEMPTS, *BY_NAME]
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Load:
         self.feeds = [Feed(clients, 0), Feed(clients, None)]
         self.tasks: set[asyncio.Task[None]] = set()
         # So that each history has each of them.
-        self.dialects = list(DIALECTS)
+        self.transports, self.dialects = list(ALL), list(DIALECTS)
         self.first = [self._posted, self._fed, self._answered]
         self.first += [self._dialect for _ in DIALECTS]
 
@@ -96,11 +99,14 @@ class Load:
         rate = self.size.rate * self.chance.choice([1, 1, 5])
         return [{"text": "x", "n": deltas, "rate": rate, "pad": self.chance.randint(0, 300)}]
 
-    async def _read(self, run: str) -> None:
+    async def _read(self, run: str, kinds: list[type[Reader]] = ALL) -> None:
         """Several readers at once, of which some begin late and some leave."""
         tasks = []
-        for _ in range(self.chance.randint(1, self.size.readers)):
-            reader = self.chance.choice(ONE_RUN)(self.clients, run)
+        most = self.size.readers
+        first = [self.transports.pop() for _ in self.transports[:most]] if kinds is ALL else []
+        others = [self.chance.choice(kinds) for _ in range(self.chance.randint(1, most))]
+        for kind in first or others:
+            reader = kind(self.clients, run)
             if self.chance.random() < 0.1:
                 reader.leaves_at = self.chance.randint(2, self.size.deltas)
             tasks.append(self._spawn(self._later(reader.read())))
@@ -140,7 +146,7 @@ class Load:
 
     async def _repeatable(self) -> None:
         """The host starts it again if it loses its worker."""
-        await self._read(await self._order(self._text(), REPEATABLE).start())
+        await self._read(await self._order(self._text(), REPEATABLE).start(), OF_ATTEMPTS)
 
     async def _fed(self) -> None:
         order = self._order([], FED)

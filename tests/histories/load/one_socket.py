@@ -81,7 +81,8 @@ class OneSocket:
             match frame:
                 case {"method": "event"}:
                     part = self.parts[params["run"]]
-                    part.take(params["seq"], json.dumps(params["event"]))
+                    cursor = params.get("cursor", params["seq"])
+                    part.take(params["seq"], json.dumps(params["event"]), cursor)
                     ack = {"subscription": params["subscription"], "seq": params["seq"]}
                     await socket.send(
                         json.dumps({"jsonrpc": "2.0", "method": "ack", "params": ack})
@@ -112,5 +113,5 @@ class OneSocket:
     async def _ask(self, run: str, socket: Any = None) -> None:
         part = self.parts[run]
         part.open()
-        params = {"run": run, "after": part.after}
+        params = {"run": run, "after": part.place}
         await (socket or self._socket).send(call("run.subscribe", params, id=run))

@@ -26,6 +26,7 @@ class Reader:
 
     def __init__(self, clients: Clients, run: str, after: int = 0) -> None:
         self.clients, self.run, self.after = clients, run, after
+        self.cursor: int | str = 0
         self.name = clients.name(self.transport)
         self.ended = False
         self.leaves_at: int | None = None
@@ -48,6 +49,11 @@ class Reader:
         """One connection, to its end."""
         raise NotImplementedError
 
+    @property
+    def place(self) -> int | str:
+        """The cursor to come back with: as the host gave it, or a number that was counted."""
+        return self.cursor if seq_of(self.cursor) == self.after else self.after
+
     def write(self, kind: str, **members: object) -> None:
         self.clients.recording.write(kind, reader=self.name, run=self.run, **members)
 
@@ -57,17 +63,18 @@ class Reader:
     def begin_again(self, reset: Reset) -> None:
         """With a run that is gone there is nothing to begin with."""
         self.write("reset", epoch=reset.epoch, head=reset.head)
-        self.after = 0
+        self.after = self.cursor = 0
         if isinstance(reset, NoSuchRun):
             self.ended = True
             self.write("leave")
 
-    def take(self, seq: int, payload: str | bytes) -> None:
+    def take(self, seq: int, payload: str | bytes, cursor: int | str = 0) -> None:
         """An event, and the end after it if it is a terminal one."""
         self.write("event", seq=seq, hash=hash_of(payload))
         if self.ended:
             return  # what follows an end is for the checker
-        self.after = max(self.after, seq)
+        if seq >= self.after:
+            self.after, self.cursor = seq, cursor or self.cursor
         if json.loads(payload)["type"] in TERMINAL:
             self.ended = True
             self.write("end")
@@ -95,7 +102,7 @@ async def judge(answer: httpx.Response, clients: Clients) -> None:
     raise Refused(answer.status_code, f"at {answer.url}: {error}")
 
 
-async def frames(answer: httpx.Response) -> AsyncIterator[tuple[int, bytes]]:
+async def frames(answer: httpx.Response) -> AsyncIterator[tuple[str, bytes]]:
     """The whole frames of a stream with an id: what a cut leaves of a frame is no frame.
 
     Raises Reset where the stream tells it.
@@ -109,7 +116,7 @@ async def frames(answer: httpx.Response) -> AsyncIterator[tuple[int, bytes]]:
                 reset = json.loads(fields[b"data"])
                 raise Reset(reset["epoch"], reset["head"])
             if b"id" in fields and b"data" in fields:
-                yield seq_of(fields[b"id"].decode()), fields[b"data"]
+                yield fields[b"id"].decode(), fields[b"data"]
 
 
 class Sse(Reader):
@@ -119,14 +126,14 @@ class Sse(Reader):
 
     async def once(self) -> None:
         path = f"/api/v1/runs/{self.run}/events"
-        headers = STREAM | {"Last-Event-ID": str(self.after)}
+        headers = STREAM | {"Last-Event-ID": str(self.place)}
         async with (
             self.clients.http() as client,
             client.stream("GET", path, headers=headers) as answer,
         ):
             await judge(answer, self.clients)
-            async for seq, payload in frames(answer):
-                self.take(seq, payload)
+            async for cursor, payload in frames(answer):
+                self.take(seq_of(cursor), payload, cursor)
 
 
 class Socket(Reader):
@@ -163,10 +170,12 @@ class Pages(Reader):
         path = f"/api/v1/runs/{self.run}/events"
         async with self.clients.http() as client:
             while not self.ended:
-                answer = await client.get(path, params={"after": self.after})
+                answer = await client.get(path, params={"after": self.place})
                 await judge(answer, self.clients)
-                for row in answer.json()["events"]:
+                page = answer.json()
+                for row in page["events"]:
                     self.take(row["seq"], json.dumps(row["event"]))
+                self.cursor = page["after"]
                 await self.clients.pause(0.2)
 
 
@@ -175,34 +184,39 @@ class DurableStream(Reader):
 
     transport = "durable"
 
+    @property
+    def offset(self) -> str:
+        if not self.after:
+            return "-1"
+        place = self.place
+        return place if isinstance(place, str) else f"{place:016d}"
+
     async def once(self) -> None:
         path = f"/api/v1/runs/{self.run}/stream"
-        offset = f"{self.after:016d}" if self.after else "-1"
         timeout = httpx.Timeout(40, connect=3)
         async with self.clients.http() as client:
             while not self.ended:
-                params = {"offset": offset, "live": "long-poll"}
+                params = {"offset": self.offset, "live": "long-poll"}
                 answer = await client.get(path, params=params, timeout=timeout)
                 await judge(answer, self.clients)
                 seq = self.after
                 for event in answer.json() if answer.content else []:
                     seq += 1
                     self.take(seq, json.dumps(event))
-                offset = answer.headers["stream-next-offset"]
+                self.cursor = answer.headers["stream-next-offset"]
                 if answer.headers.get("stream-closed") == "true" and not answer.content:
                     return
 
 
-class ServerSentStream(Reader):
+class ServerSentStream(DurableStream):
     """Durable Streams' live mode over server-sent events."""
 
     transport = "durable-sse"
 
     async def once(self) -> None:
         path = f"/api/v1/runs/{self.run}/stream"
-        offset = f"{self.after:016d}" if self.after else "-1"
         async with self.clients.http() as client:
-            params = {"offset": offset, "live": "sse"}
+            params = {"offset": self.offset, "live": "sse"}
             async with client.stream("GET", path, params=params, headers=STREAM) as answer:
                 await judge(answer, self.clients)
                 rest = b""
@@ -213,12 +227,15 @@ class ServerSentStream(Reader):
 
     def _frame(self, frame: str) -> None:
         lines = frame.split("\n")
-        if "event: data" not in lines and "event: reset" not in lines:
+        kind = next((line for line in lines if line.startswith("event: ")), "")
+        if not kind:
             return
-        data = "".join(line[5:].strip() for line in lines if line.startswith("data:"))
-        content = json.loads(data)
-        if "event: reset" in lines:
+        content = json.loads("".join(line[5:].strip() for line in lines if line[:5] == "data:"))
+        if kind == "event: reset":
             raise Reset(content["epoch"], content["head"])
+        if kind == "event: control":
+            self.cursor = content["streamNextOffset"]
+            return
         seq = self.after
         for event in content:
             seq += 1

@@ -9,8 +9,9 @@ from typing import Any
 
 import httpx
 
+from tests.histories.checker.lines import seq_of
 from tests.histories.load.clients import GONE, Clients
-from tests.histories.load.readers import STREAM, Reader, Sse, frames, judge
+from tests.histories.load.readers import STREAM, Sse, frames, judge
 
 Script = list[dict[str, Any]]
 
@@ -104,8 +105,8 @@ class Posted(Sse):
                 self._name(answer)
                 if whole:
                     self.open()
-                    async for seq, payload in frames(answer):
-                        self.take(seq, payload)
+                    async for cursor, payload in frames(answer):
+                        self.take(seq_of(cursor), payload, cursor)
         except GONE:
             if not self.run:
                 self.order.write("agui", None, None)
@@ -116,8 +117,3 @@ class Posted(Sse):
         self.order.write("agui", self.run, answer.status_code)
         if not self.started.done():
             self.started.set_result(self.run)
-
-
-def readers_of(clients: Clients, run: str, number: int, kinds: list[type[Reader]]) -> list[Reader]:
-    """Some readers, each over a transport chosen by chance."""
-    return [clients.chance.choice(kinds)(clients, run) for _ in range(number)]
