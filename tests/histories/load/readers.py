@@ -226,8 +226,9 @@ class ServerSentStream(DurableStream):
                         self._frame(frame.decode())
 
     def _frame(self, frame: str) -> None:
-        kind, *lines = frame.split("\n")
-        if kind not in ("event: data", "event: control", "event: reset"):
+        lines = frame.split("\n")
+        kind = next((line for line in lines if line.startswith("event: ")), "")
+        if not kind:
             return
         content = json.loads("".join(line[5:].strip() for line in lines if line[:5] == "data:"))
         if kind == "event: reset":
