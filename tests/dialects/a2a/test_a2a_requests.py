@@ -30,6 +30,7 @@ BODIES: list[Any] = [
     {"message": {**HI, "metadata": {"forwardedProps": 7}}},
     {"message": HI, "configuration": 7},
     {"message": HI, "configuration": {"historyLength": "x"}},
+    {"message": HI, "configuration": {"historyLength": True}},
     {"message": HI, "configuration": {"taskPushNotificationConfig": {"url": 7}}},
 ]
 
