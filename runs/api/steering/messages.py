@@ -50,12 +50,22 @@ class RunMessageSerializer(serializers.ModelSerializer[RunMessage]):
         return "user"
 
 
+class Text(serializers.CharField):
+    """Text as it was sent: a number is no text."""
+
+    def to_internal_value(self, data: Any) -> str:
+        """Refuse what the base class would turn into text."""
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
 class SaySerializer(Body):
     """A message to a run; its sender chooses the ``id``, under which it is stored once."""
 
-    id = serializers.CharField(max_length=LONGEST_ID, trim_whitespace=False)
+    id = Text(max_length=LONGEST_ID, trim_whitespace=False)
     role = serializers.ChoiceField(["user"])
-    content = serializers.CharField(max_length=LONGEST, trim_whitespace=False)
+    content = Text(max_length=LONGEST, trim_whitespace=False)
 
 
 class SaidSerializer(serializers.Serializer[Any]):

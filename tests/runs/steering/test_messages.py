@@ -123,6 +123,8 @@ class TestTheRequest:
             b"[]", b"{}", b'"x"', body(""), body("m", ""), body("m", "x" * 100_001),
             body("i" * 201), body(role="assistant"), body(more=1), body(content=None),
             body(content=["x"]), body(id=5_000 * [1]),
+            b'{"id": "m", "role": "user", "content": 7}',
+            b'{"id": 1, "role": "user", "content": "x"}',
         ],
     )  # fmt: skip
     def test_nonsense(self, cast: Cast, wrong: bytes) -> None:
