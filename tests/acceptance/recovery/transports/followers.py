@@ -87,7 +87,7 @@ class Wire(NamedTuple):
 
     address: Callable[[Json], str]
     headers: Json
-    told: Callable[[Iterable[Json]], Told] = told_by
+    account: Callable[[Iterable[Json]], Told] = told_by
 
 
 WIRES = {
@@ -143,7 +143,7 @@ class Follower(threading.Thread):
 
     @property
     def told(self) -> Told:
-        return WIRES[self.name].told(self.frames)
+        return WIRES[self.name].account(self.frames)
 
 
 class Bare(Follower):
