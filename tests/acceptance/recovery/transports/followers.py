@@ -142,7 +142,7 @@ class Follower(threading.Thread):
             self.frames += frames_of(answer.iter_lines())
 
     @property
-    def told(self) -> Told:
+    def reading(self) -> Told:
         return WIRES[self.name].account(self.frames)
 
 
@@ -159,7 +159,7 @@ class Bare(Follower):
                 pass
 
     @property
-    def told(self) -> Told:
+    def reading(self) -> Told:
         return told_by(self.frames)
 
 
@@ -178,7 +178,7 @@ def check(followers: Iterable[Follower], log: Iterable[Json]) -> None:
     assert truth.ends == ["RUN_FINISHED"]
     for follower in followers:
         follower.join(30)
-        pieces, ends = follower.told
+        pieces, ends = follower.reading
         # Deltas can be cut or put together on the way, never lost, doubled or moved.
         assert "".join(pieces) == "".join(truth.pieces), follower.name
         assert ends == truth.ends, follower.name
