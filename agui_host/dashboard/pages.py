@@ -152,18 +152,19 @@ def _guarded(view: View[P]) -> Guarded[P]:
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Django's handler of a form without a valid token: another session has begun, or none is left.
 
-    The form is shown again if its page is ours, as the browser says: another site's is refused.
+    A form with a text is shown again if its page is ours, as the browser says: another site's is
+    refused.
     """
-    view = resolve(request.path).func
-    origin = request.headers.get("Origin")
-    if not hasattr(view, FOR_PEOPLE) or origin != f"{request.scheme}://{request.get_host()}":
+    view, form = resolve(request.path).func, unsent.form_of(request)
+    is_ours = request.headers.get("Origin") == f"{request.scheme}://{request.get_host()}"
+    if not (hasattr(view, FOR_PEOPLE) and is_ours and form.has_text):
         return csrf_failure(request, reason)
     try:
         authentication.resolve({}, request.COOKIES)
         signed_in = True
     except HostError:
         signed_in = False
-    return unsent.page_with(request, unsent.form_of(request), signed_in=signed_in, status=403)
+    return unsent.page_with(request, form, signed_in=signed_in, status=403)
 
 
 def refused(request: HttpRequest, error: HostError, other: Team | None = None) -> HttpResponse:

@@ -96,6 +96,15 @@ def test_a_form_of_another_site_is_refused(cast: Cast, headers: dict[str, str]) 
     assert "4711" not in answer.content.decode()
 
 
+def test_a_form_without_a_text_is_not_shown_again(cast: Cast) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(cast.alice.user)
+    run = turn(cast.alice, "Hello.")
+    answer = browser.post(f"/runs/{run.pk}/cancel", {}, headers=OURS)
+    assert answer.status_code == 403
+    assert str(run.pk) not in answer.content.decode()
+
+
 def test_a_password_is_never_shown_again() -> None:
     browser = Client(enforce_csrf_checks=True)
     answer = browser.post("/login/", {"login": "alice", "password": "hush"}, headers=OURS)
