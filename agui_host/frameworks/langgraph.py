@@ -19,6 +19,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from agui_host.backends.postgres.base import session_parameters
+from agui_host.backends.postgres.long_waits import NOT_FOR_A_STANDBY
 from agui_host.frameworks import checkpoints
 from agui_host.protocol.strict_json import dumps_sorted
 from agui_host.runtimes.context.run_context import RunContext
@@ -31,11 +32,12 @@ RUN = "agui_run"
 """The member of a checkpoint's metadata that names the run by which it was made."""
 # A transaction of checkpoints takes milliseconds. PostgreSQL waits for the rest of a pipeline for
 # ever: if its process is frozen, the next attempt would wait for its rows.
-LET_GO = """
+LET_GO = f"""
 select pg_terminate_backend(pid) from pg_stat_activity
  where application_name = %s and datname = current_database() and usename = session_user
    and wait_event_type = 'Client' and xact_start < now() - interval '1 second'
-"""
+   and {NOT_FOR_A_STANDBY}
+"""  # noqa: S608
 
 Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
 _pools: "WeakKeyDictionary[asyncio.AbstractEventLoop, Pool]" = WeakKeyDictionary()

@@ -1,6 +1,7 @@
 -- Admission (docs/architecture.md#admission). Each statement of a volatile function has its own
 -- snapshot: the count and the pick come after the lock, so they see everything committed before.
 -- planner: enable_seqscan=off enable_bitmapscan=off enable_hashjoin=off enable_mergejoin=off
+-- planner: enable_sort=off
 
 -- Refuses a start of a team that has stored too much or started too many runs since a moment.
 create function agui_check(of_team uuid, most_bytes bigint, most_runs integer, since uuid)

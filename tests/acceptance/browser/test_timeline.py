@@ -156,6 +156,7 @@ def test_the_minimap_selects_and_zooms_and_a_lane_can_be_seen_alone(
     expect(page.locator(CHOSEN)).to_be_visible()
     page.locator(".axis").get_by_text("Events").click()
     scrubber = page.get_by_role("slider")
+    scrubber.scroll_into_view_if_needed()
     box = scrubber.bounding_box()
     assert box
     page.mouse.click(box["x"] + box["width"] - 1, box["y"] + 10)

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterator
+from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -94,6 +95,8 @@ def can_start(view: Any) -> bool:
     waiting = [view]
     while waiting:
         value = waiting.pop()
+        if isinstance(value, partial):
+            value = value.func
         if not isinstance(value, FunctionType):
             continue
         value = inspect.unwrap(value)

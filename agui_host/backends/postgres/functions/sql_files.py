@@ -113,9 +113,10 @@ def digest(statement: str) -> str:
 def _read_file(path: Path, into: Files) -> None:
     text = path.read_text("utf-8")
     header, _, _ = text.partition("\n\n")
-    lines = dict(LINE.findall(header))
-    into.former.update(lines.get("former", "").split())
-    settings = tuple(lines.get("planner", "").split())
+    lines = {kind: " ".join(words for it, words in LINE.findall(header) if it == kind).split()
+             for kind in ("former", "planner")}  # fmt: skip
+    into.former.update(lines["former"])
+    settings = tuple(lines["planner"])
     for words, statement in _pieces(path, text[len(header) :]):
         if statement.re is TRIGGER:
             trigger = statement[0].strip().removesuffix(";")

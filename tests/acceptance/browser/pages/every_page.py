@@ -68,6 +68,7 @@ PAGES = {
         "/account/password/reset/1-x/"
     ),
     "account/data/": "/account/data/",
+    "unsent/": "/unsent/",
     "account/sessions/": "/account/sessions/",
     "account/mfa/": "/account/mfa/",
     "account/mfa/authenticate/": "/account/mfa/authenticate/",
