@@ -36,6 +36,7 @@ from agui_host.runtimes.models import Agent
 from agui_host.runtimes.versions.codes import code_of
 from agui_host.teams.limits import LimitReached
 from events.follow import follow
+from events.models import Journal
 from runs.access import context
 from runs.lifecycle import descendants, lifecycle
 from runs.lifecycle.lifecycle import Claimed
@@ -140,6 +141,7 @@ class Children:
         taken = self._taken if self._recovered else None
         try:
             async with self._turn:
+                await db(_require_lease, self._parent, self._generation)
                 run, claimed = await db(start, self._parent, agent, input, taken)
                 self._taken.add(run.pk)
         except Exception as error:
@@ -219,6 +221,12 @@ def start(
     claimed = lifecycle.spawn(parent, agent, request)
     context.hand_on(claimed.run, handed)
     return claimed.run, claimed
+
+
+def _require_lease(parent: Run, generation: int) -> None:
+    """A worker that has lost the parent, and does not know it yet, starts no other runs."""
+    if not Journal.objects.filter(pk=parent.pk, writer=generation).exists():
+        raise RunFailed(RunErrorCode.WORKER_LOST, "Another worker has this run.")
 
 
 def _safe(agent: str, error: Exception) -> RunFailed:
