@@ -10,7 +10,6 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from agui_host.backends import work
-from agui_host.backends.interpreter import processor
 
 T = TypeVar("T")
 
@@ -67,12 +66,7 @@ async def _begun(payer: object, call: Callable[[], T]) -> asyncio.Future[T]:
     except BaseException:
         turn.release()
         raise
-
-    def compute() -> T:
-        with processor.computing(long=True):
-            return call()
-
-    future = loop.run_in_executor(None, contextvars.copy_context().run, compute)
+    future = loop.run_in_executor(None, contextvars.copy_context().run, call)
 
     def ended(future: asyncio.Future[T]) -> None:
         # Not before the thread has ended, even if its caller has left.

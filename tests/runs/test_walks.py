@@ -25,8 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 AROUND = (
-    "agui_host/backends/epochs", "agui_host/backends/interpreter/", "agui_host/backends/metrics",
-    "agui_host/backends/postgres/",
+    "agui_host/backends/epochs", "agui_host/backends/metrics", "agui_host/backends/postgres/",
     "agui_host/web/asgi_http",
     "agui_host/web/bodies", "agui_host/web/gated", "agui_host/web/middleware/",
     "agui_host/web/request_id", "agui_host/errors", "agui_host/links", "agui_host/logs",
@@ -62,7 +61,7 @@ def test_one_answer_with_all_around_it(cast: Cast) -> None:
     path = f"/api/v1/interrupts/{Interrupt.objects.get().pk}/answer"
     with Walk("one answer, all of it", inside=InterruptAnswer.post).recorded() as walk:
         ask_now("POST", path, cast.alice.headers, json={"status": "resolved"})
-    check(walk, 132)
+    check(walk, 130)
 
 
 async def test_one_post(cast: Cast, bell: None) -> None:

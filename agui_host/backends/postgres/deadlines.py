@@ -30,7 +30,6 @@ from psycopg.pq import ConnStatus, TransactionStatus
 from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool
 
-from agui_host.backends.interpreter import processor
 from agui_host.backends.postgres import long_waits
 from agui_host.backends.postgres.long_waits import NotWorking, watched
 from agui_host.backends.postgres.servers import hosts, primary
@@ -167,8 +166,7 @@ class Connection(Noticing, psycopg.Connection[Any]):
         if timeout is None and self.deadline is None and _allowed.get() != _UNSET:
             gen = watched(gen, self)
         try:
-            with processor.waiting():
-                answer = super().wait(gen, interval, seconds if timeout is None else timeout)
+            answer = super().wait(gen, interval, seconds if timeout is None else timeout)
             self.answered_at = time.monotonic()
             if self.is_unreplicated:
                 self._renew_pool()

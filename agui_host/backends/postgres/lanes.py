@@ -14,8 +14,6 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from agui_host.backends.interpreter import processor
-
 HOST = ""
 """The lane of calls that belong to no team and no address."""
 LATELY = 1.0
@@ -93,8 +91,7 @@ class Lanes:
         if not call.future.set_running_or_notify_cancel():
             return
         try:
-            with processor.computing():
-                result = call.fn()
+            result = call.fn()
         except BaseException as error:
             call.future.set_exception(error)
         else:

@@ -12,7 +12,6 @@ from uuid import UUID
 import structlog
 from django.db import transaction
 
-from agui_host.backends.interpreter import processor
 from agui_host.backends.postgres import clock, scope
 from agui_host.errors import Conflict
 from agui_host.frameworks import checkpoints
@@ -145,7 +144,7 @@ def _erase_some(team: Team) -> int:
             runs = Run.objects.for_team(team).filter(thread__in=[key for key, _ in threads])
             counts = Counter(runs.values_list("thread_id", flat=True))
             _erase("host", team, within(RUNS, {key: counts[key] for key, _ in threads}))
-    processor.rest(min(LONGEST_REST, time.monotonic() - began))
+    time.sleep(min(LONGEST_REST, time.monotonic() - began))
     return len(threads)
 
 

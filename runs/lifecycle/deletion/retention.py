@@ -18,7 +18,6 @@ import structlog
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from agui_host.backends.interpreter import processor
 from agui_host.backends.postgres import clock
 from agui_host.errors import Conflict
 from agui_host.frameworks import checkpoints
@@ -91,7 +90,7 @@ def sweep(until: float) -> int:
         if gone is None:
             break
         total += gone
-        processor.rest(REST * (time.monotonic() - began))
+        time.sleep(REST * (time.monotonic() - began))
     return total
 
 
@@ -121,7 +120,7 @@ def _expire(team: Team, before: datetime, until: float) -> None:
                 "retention.purged", team=team.slug, threads=len(whole), runs=sum(whole.values())
             )
             left = [thread_id for thread_id in left if thread_id not in whole]
-            processor.rest(min(LONGEST_REST, time.monotonic() - began))
+            time.sleep(min(LONGEST_REST, time.monotonic() - began))
         if time.monotonic() >= until:
             return
         for thread_id in left:

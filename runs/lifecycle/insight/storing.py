@@ -15,7 +15,6 @@ import structlog
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Exists, OuterRef
 
-from agui_host.backends.interpreter import processor
 from agui_host.protocol.fold.calls import Calls
 from agui_host.teams.models import Team
 from runs.lifecycle.insight import doubles, reading
@@ -73,7 +72,7 @@ def run_once(seconds: float, leaving: Callable[[], bool] = bool) -> int:
                 return total
             began = time.monotonic()
             total += _turn(team_id)
-            processor.rest(REST * (time.monotonic() - began))
+            time.sleep(REST * (time.monotonic() - began))
         if total == before:
             break  # the others are locked
     drop_empty()

@@ -11,7 +11,6 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
 
-from agui_host.backends.interpreter import processor
 from agui_host.protocol.fold.account import CORRECTION, SNAPSHOT, Account
 from agui_host.protocol.fold.outline import FEEDS, Outline
 from agui_host.protocol.fold.outline_kinds import ATTEMPT, MESSAGE, QUEUE, STATE
@@ -193,7 +192,7 @@ def _events(run_id: UUID, after: int, last: int) -> Iterator[tuple[int, Mapping[
             yield seq, loads(payload)
         after = rows[-1][0] if size >= step else until
         if after < last:
-            processor.rest(REST * (time.monotonic() - began))
+            time.sleep(REST * (time.monotonic() - began))
 
 
 def _row(row: Row) -> Iterator[str]:

@@ -13,7 +13,6 @@ from uuid import UUID
 import structlog
 from django.db import InterfaceError, OperationalError, connection
 
-from agui_host.backends.interpreter import processor
 from agui_host.protocol.fold.face import Answered, question_of
 from agui_host.protocol.part_kinds import TEXT
 from events.sealed import reading
@@ -48,7 +47,7 @@ def run_once(seconds: float, leaving: Callable[[], bool] = bool) -> int:
             began = time.monotonic()
             _store(key)
             total += 1
-            processor.rest(REST * (time.monotonic() - began))
+            time.sleep(REST * (time.monotonic() - began))
     return total
 
 

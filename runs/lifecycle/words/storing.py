@@ -15,7 +15,6 @@ import structlog
 from django.db import connection, transaction
 from django.db.models import F
 
-from agui_host.backends.interpreter import processor
 from agui_host.backends.postgres import clock
 from agui_host.protocol.ids import uuid7_floor, uuid7_seconds
 from runs.lifecycle.words import contents, stretches
@@ -102,7 +101,7 @@ def run_once(seconds: float, leaving: Callable[[], bool] = bool) -> int:
                 return total
             began = time.monotonic()
             total += store(turns[first : first + BATCH])
-            processor.rest(REST * (time.monotonic() - began))
+            time.sleep(REST * (time.monotonic() - began))
         if time.monotonic() - marked_at > MARK_EVERY:
             mark()
             marked_at = time.monotonic()
