@@ -61,7 +61,7 @@ def test_one_answer_with_all_around_it(cast: Cast) -> None:
     path = f"/api/v1/interrupts/{Interrupt.objects.get().pk}/answer"
     with Walk("one answer, all of it", inside=InterruptAnswer.post).recorded() as walk:
         ask_now("POST", path, cast.alice.headers, json={"status": "resolved"})
-    check(walk, 130)
+    check(walk, 131)
 
 
 async def test_one_post(cast: Cast, bell: None) -> None:
