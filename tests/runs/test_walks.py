@@ -103,14 +103,15 @@ async def test_one_event(
 
     async def agent(ctx: Any) -> AsyncIterator[Any]:
         yield {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}
+        for number, event in enumerate(heard):
+            await event.wait()
+            yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": f"heard {number}"}
         await joined.wait()
-        yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "heard"}
-        await heard.wait()
         walk.go_on()
         yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "counted"}
         await counted.wait()
 
-    joined, heard = asyncio.Event(), asyncio.Event()
+    joined, heard = asyncio.Event(), [asyncio.Event() for _ in range(4)]
     with walk.recorded():
         walk.pause()
         row = await db(register, "subject", agent)
@@ -120,9 +121,11 @@ async def test_one_event(
         headers = {**cast.alice.headers, "accept": "text/event-stream"}
         async with Exchange("GET", url, headers) as stream:
             await stream.until(b"TEXT_MESSAGE_START")
+            # A reader that joins reads the log until it has caught up.
+            for number, event in enumerate(heard):
+                event.set()
+                await stream.until(b"heard %d" % number)
             joined.set()
-            await stream.until(b"heard")  # or a reader would still be joining while it is counted
-            heard.set()
             await stream.until(b"counted")
             walk.pause()
             counted.set()
