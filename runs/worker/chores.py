@@ -28,7 +28,7 @@ from runs.worker import tasks
 
 log = structlog.get_logger(__name__)
 
-AT_ONCE = 5
+AT_ONCE = 4
 """Tasks at once. A purge can take ten minutes, and must not keep the others waiting so long."""
 PAUSE = 0.5
 LOOK = 10.0  # seconds between two looks for jobs that ended here without being deleted
