@@ -138,17 +138,21 @@ class Children:
         self, agent: str, input: Mapping[str, Any], begun: asyncio.Future[Run]
     ) -> Claimed | None:
         """None for a child that has ended in an earlier attempt: its log is there."""
-        taken = self._taken if self._recovered else None
         try:
             async with self._turn:
-                await db(_require_lease, self._parent, self._generation)
-                run, claimed = await db(start, self._parent, agent, input, taken)
+                run, claimed = await db(self._start, agent, input)
                 self._taken.add(run.pk)
         except Exception as error:
             begun.set_exception(_safe(agent, error))
             raise
         begun.set_result(run)
         return claimed
+
+    def _start(self, agent: str, input: Mapping[str, Any]) -> tuple[Run, Claimed | None]:
+        # A worker that has lost the parent, and does not know it yet, starts no other runs.
+        if not Journal.objects.filter(pk=self._parent.pk, writer=self._generation).exists():
+            raise RunFailed(RunErrorCode.WORKER_LOST, "Another worker has this run.")
+        return start(self._parent, agent, input, self._taken if self._recovered else None)
 
     def stop(self) -> None:
         """Cancel the children, and take no more."""
@@ -221,12 +225,6 @@ def start(
     claimed = lifecycle.spawn(parent, agent, request)
     context.hand_on(claimed.run, handed)
     return claimed.run, claimed
-
-
-def _require_lease(parent: Run, generation: int) -> None:
-    """A worker that has lost the parent, and does not know it yet, starts no other runs."""
-    if not Journal.objects.filter(pk=parent.pk, writer=generation).exists():
-        raise RunFailed(RunErrorCode.WORKER_LOST, "Another worker has this run.")
 
 
 def _safe(agent: str, error: Exception) -> RunFailed:

@@ -112,11 +112,14 @@ async def test_a_worker_that_leaves_hands_the_child_over(begin: Begin, register:
 async def test_a_parent_that_no_longer_asks_for_its_child(begin: Begin, register: Register) -> None:
     family = Family(register, holds=0, then="end")
     workers = await family.begun(begin)
+    first = workers.task
+    assert first
     assert await db(lose, workers.run)
     family.freed.set()
     await workers.take()
     run, _ = await settled(await workers.to_the_end())
-    (child,) = await children_of(run)
+    await asyncio.wait_for(first, 20)
+    (child,) = await children_of(run)  # the lost attempt has read its end, and starts no other
     assert (run.status, child.status) == ("succeeded", "cancelled")
     assert run.ended_at
     assert child.ended_at
