@@ -100,7 +100,6 @@ ELSEWHERE = {
     "runs/access/files/*": "tests/web/files/test_upload.py",
     "runs/access/inspect/effects.py": "tests/runs/recovery/test_privacy.py",
     "runs/lifecycle/recovery/*": "tests/runs/recovery/test_continuing.py",
-    "runs/lifecycle/recovery/effects.py": "tests/runs/recovery/test_once.py",
     "runs/lifecycle/recovery/families.py": "tests/runs/recovery/test_children.py",
     "runs/models/recovery/*": "tests/runs/recovery/test_privacy.py",
     "runs/worker/continuing/*": "tests/runs/recovery/test_continuing.py",

@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from agui_host.backends.postgres.bridge import db
+from events.models import Journal
 from runs.lifecycle import lifecycle
+from runs.lifecycle.recovery import effects
 from runs.models import Effect, Recovery, Run
 from runs.worker import reaper
 from runs.worker.executor import Stop
@@ -87,11 +90,27 @@ async def test_the_lost_attempt_can_do_nothing_any_more(begin: Begin) -> None:
     await asyncio.wait_for(first, 20)
     run, log = await settled(await workers.to_the_end())
     assert [e["delta"] for e in log if "delta" in e] == [f"result {n}" for n in range(5)]
-    effects = await db(lambda: list(Effect.objects.filter(run=run).order_by("id")))
-    assert [(effect.key, effect.status, effect.attempt) for effect in effects] == [
+    rows = await db(lambda: list(Effect.objects.filter(run=run).order_by("id")))
+    assert [(effect.key, effect.status, effect.attempt) for effect in rows] == [
         ("step-0", "done", 1), ("step-1", "done", 1), ("step-2", "done", 2),
         ("step-3", "done", 2), ("step-4", "done", 2),
     ]  # fmt: skip
+
+
+async def test_the_lost_attempt_begins_no_effect(begin: Begin) -> None:
+    """Also none that no other attempt has begun."""
+    steps = Steps()
+    workers = await begin(steps)
+    await steps.here.wait()
+    lease = await db(lambda: Journal.objects.get(pk=workers.run.pk).writer)
+    assert await db(lose, workers.run)
+    lost = effects.Attempt(workers.run.pk, workers.run.team_id, lease)
+    with pytest.raises(effects.Lost):
+        await db(partial(lost.begin, "another", "digest", again=True))
+    assert not await db(Effect.objects.filter(run=workers.run, key="another").exists)
+    await workers.take()
+    steps.freed.set()
+    assert (await workers.to_the_end()).status == "succeeded"
 
 
 async def test_open_parts_are_closed_before_the_next_attempt(begin: Begin) -> None:
