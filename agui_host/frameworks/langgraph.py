@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from ag_ui.core import EventType, MessagesSnapshotEvent
 from ag_ui_langgraph import LangGraphAgent
 from ag_ui_langgraph.utils import langchain_messages_to_agui
+from django.conf import settings
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg import AsyncConnection
 from psycopg.rows import DictRow, dict_row
@@ -31,11 +32,12 @@ APPLICATION = "agui-checkpoints"
 RUN = "agui_run"
 """The member of a checkpoint's metadata that names the run by which it was made."""
 # A transaction of checkpoints takes milliseconds. PostgreSQL waits for the rest of a pipeline for
-# ever: if its process is frozen, the next attempt would wait for its rows.
+# ever: if its process is frozen, the next attempt would wait for its rows. A worker that is given
+# up has been silent for AGUI_WORKER_LOST_AFTER; one that is only busy keeps its transactions.
 LET_GO = f"""
 select pg_terminate_backend(pid) from pg_stat_activity
  where application_name = %s and datname = current_database() and usename = session_user
-   and wait_event_type = 'Client' and xact_start < now() - interval '1 second'
+   and wait_event_type = 'Client' and xact_start < now() - make_interval(secs => %s)
    and {NOT_FOR_A_STANDBY}
 """  # noqa: S608
 
@@ -70,7 +72,7 @@ async def close() -> None:
 async def let_go() -> None:
     """End transactions of checkpoints whose processes are frozen or cut off."""
     async with cast(Pool, (await checkpointer()).conn).connection() as raw:
-        await raw.execute(LET_GO, [APPLICATION])
+        await raw.execute(LET_GO, [APPLICATION, settings.AGUI_WORKER_LOST_AFTER / 2])
 
 
 async def events(ctx: RunContext, graph: Any, **options: Any) -> AsyncIterator[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from pytest_django import Settings
 
 from agui_host.backends.postgres.bridge import db
 from agui_host.frameworks import checkpoints
@@ -134,10 +135,11 @@ async def test_the_guides_example(cast: Cast, register: Register, writer: Journa
     await langgraph.close()
 
 
-async def test_a_frozen_worker_keeps_no_rows(workers: Any) -> None:
+async def test_a_frozen_worker_keeps_no_rows(workers: Any, settings: Settings) -> None:
     """It was frozen before the end of a transaction, for whose rows the next attempt would wait."""
     from agui_host.frameworks import langgraph
 
+    settings.AGUI_WORKER_LOST_AFTER = 600.0
     pool: Any = (await langgraph.checkpointer()).conn
     write = (
         "insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx,"
@@ -148,6 +150,10 @@ async def test_a_frozen_worker_keeps_no_rows(workers: Any) -> None:
     await frozen.execute(write)
     async with pool.connection() as next_attempt, asyncio.timeout(20):
         waiting = asyncio.create_task(next_attempt.execute(write))
+        await asyncio.sleep(0)
+        await langgraph.let_go()
+        assert (await frozen.execute("select 1")).rowcount == 1, "a busy worker keeps its rows"
+        settings.AGUI_WORKER_LOST_AFTER = 1.0
         while not waiting.done():
             await langgraph.let_go()
             await asyncio.sleep(0.1)
