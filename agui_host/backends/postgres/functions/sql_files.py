@@ -113,10 +113,9 @@ def digest(statement: str) -> str:
 def _read_file(path: Path, into: Files) -> None:
     text = path.read_text("utf-8")
     header, _, _ = text.partition("\n\n")
-    lines = {kind: " ".join(words for it, words in LINE.findall(header) if it == kind).split()
-             for kind in ("former", "planner")}  # fmt: skip
-    into.former.update(lines["former"])
-    settings = tuple(lines["planner"])
+    lines = [(kind, word) for kind, words in LINE.findall(header) for word in words.split()]
+    into.former.update(word for kind, word in lines if kind == "former")
+    settings = tuple(word for kind, word in lines if kind == "planner")
     for words, statement in _pieces(path, text[len(header) :]):
         if statement.re is TRIGGER:
             trigger = statement[0].strip().removesuffix(";")
