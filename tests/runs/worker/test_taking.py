@@ -46,6 +46,13 @@ async def until_ended(*runs: Run) -> list[Run]:
             await asyncio.sleep(0.02)
 
 
+async def until_here(runs: Runs, *rows: Run) -> None:
+    """Until the worker executes these runs, and no others."""
+    async with asyncio.timeout(30):
+        while runs.here != {run.pk for run in rows}:
+            await asyncio.sleep(0.01)
+
+
 @asynccontextmanager
 async def working(writer: JournalWriter, **options: Any) -> AsyncIterator[Runs]:
     """The runs of a worker, as ``runs.worker.worker`` has them."""
@@ -240,9 +247,8 @@ class TestTheLoop:
         agent, _ = await db(waiting_agent, register)
         async with working(writer) as runs:
             run = await db(start, cast.alice, agent)
+            await until_here(runs, run)
             async with asyncio.timeout(30):
-                while run.pk not in runs.here:
-                    await asyncio.sleep(0.01)
                 while "TEXT_MESSAGE_CONTENT" not in await db(types_of, run):
                     await asyncio.sleep(0.01)
             await db(lambda: lifecycle.cancel(fresh(run)))
@@ -256,9 +262,7 @@ class TestTheLoop:
         async with working(writer, concurrency=1) as runs:
             first = await db(start, cast.alice, agent)
             second = await db(start, cast.alice)
-            async with asyncio.timeout(30):
-                while first.pk not in runs.here:
-                    await asyncio.sleep(0.01)
+            await until_here(runs, first)
             assert (runs.free, (await db(fresh, second)).worker) == (0, None)
             more.set()
             rows = await until_ended(first, second)
@@ -285,9 +289,7 @@ class TestTheLoop:
         agent, more = await db(waiting_agent, register)
         async with working(writer) as runs:
             run = await db(start, cast.alice, agent)
-            async with asyncio.timeout(30):
-                while run.pk not in runs.here:
-                    await asyncio.sleep(0.01)
+            await until_here(runs, run)
             assert await db(Worker.objects.filter(queues=["default"]).count) == 1
             runs.stop()
             later = await db(start, cast.alice)
@@ -338,9 +340,7 @@ class TestTheLoop:
         first += [await db(start, cast.charlie, await db(patient_of, cast, agent))]
         async with working(writer) as runs:
             try:
-                async with asyncio.timeout(30):
-                    while runs.here != {run.pk for run in first}:
-                        await asyncio.sleep(0.01)
+                await until_here(runs, *first)
                 began = time.monotonic()
                 await until_ended(*[await db(start, cast.alice) for _ in range(4)])
                 assert time.monotonic() - began >= 3 * 0.2
