@@ -3,7 +3,8 @@
 Django's flush truncates all tables and makes content types and permissions anew. To truncate the
 116 that there are takes 200 to 400 ms. Rows of a test's own are few: deleting them takes 8 ms.
 Whoever still writes is waited for, as by TRUNCATE. Now and then the real flush takes the dead rows
-away. Jobs go as well, which Django's flush leaves: those of one test would be late in another.
+away. Tables that Django does not manage are emptied as well, which its flush leaves: a job of one
+test would be late in another, and a worker there would count as one of the previous release.
 """
 
 import functools
@@ -17,8 +18,11 @@ from psycopg.errors import DeadlockDetected
 
 KEPT = frozenset({"django_content_type", "auth_permission"})
 """What migrations make, and no test changes."""
-JOBS = ("procrastinate_events", "procrastinate_periodic_defers", "procrastinate_jobs")
-"""Tables that Django does not manage, those that refer to others first."""
+UNMANAGED = (
+    "procrastinate_events", "procrastinate_periodic_defers", "procrastinate_jobs",
+    "procrastinate_workers", "agui_seat", "agui_counter",
+)  # fmt: skip
+"""Those that refer to others come first."""
 FLUSH_EVERY = 300
 TRIES = 3
 _flush = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]
@@ -49,7 +53,7 @@ def _empty(case: Any) -> None:
     if next(_turns) % FLUSH_EVERY == 0 or not may():
         _flush(case)
         with connection.cursor() as cursor:
-            cursor.execute("; ".join(f"delete from {table}" for table in JOBS))  # noqa: S608
+            cursor.execute("; ".join(f"delete from {table}" for table in UNMANAGED))  # noqa: S608
         return
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statements())
@@ -67,7 +71,7 @@ def may() -> bool:
 def tables() -> list[str]:
     """The quoted names of the tables that tests fill."""
     names = connection.introspection.django_table_names(only_existing=True, include_views=False)
-    return [connection.ops.quote_name(name) for name in sorted(set(names) - KEPT)] + [*JOBS]
+    return [connection.ops.quote_name(name) for name in sorted(set(names) - KEPT)] + [*UNMANAGED]
 
 
 @functools.cache

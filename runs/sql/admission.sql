@@ -110,7 +110,8 @@ begin
             select r.journal_id from runs_run r join runtimes_agent a on a.id = r.agent_id
              where r.team_id = of_team and r.status in ('queued', 'running')
                and r.stamp is not null and r.due_at is not null and r.job_id is null
-               and agui_needs_a_job(a.queue);
+               and agui_needs_a_job(a.queue)
+             order by r.stamp; -- by its index, which has no run that waits
     end if;
 end $$;
 
@@ -145,20 +146,22 @@ begin
     end if;
 end $$;
 
--- Gives jobs to the team's runs that no worker of this release is there to take; how many.
+-- Gives jobs to the team's runs that no worker of this release is there to take; how many. Each is
+-- found by its key: a join could begin with the table of all runs where its statistics are old.
 create function agui_give_jobs(of_team uuid) returns integer language plpgsql as $$
 declare
+    unseen uuid;
     waiting record;
     given integer := 0;
 begin
-    for waiting in
+    for unseen in select u.run from agui_unseen_runs(of_team) u loop
         select r.journal_id, r.thread_id, r.stamp, r.traceparent, a.queue as of_agent,
                case when r.due_at > now() then r.due_at end as later
-          from agui_unseen_runs(of_team) unseen
-          join runs_run r on r.journal_id = unseen.run and r.due_at is not null
-          join runtimes_agent a on a.id = r.agent_id
-           for no key update of r skip locked
-    loop
+          into waiting
+          from runs_run r join runtimes_agent a on a.id = r.agent_id
+         where r.journal_id = unseen and r.due_at is not null
+           for no key update of r skip locked;
+        continue when not found;
         update runs_run r set due_at = made.due, job_id = made.job
           from agui_make_due(waiting.journal_id, waiting.thread_id, waiting.of_agent,
                              waiting.stamp, waiting.traceparent, waiting.later) made

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from agui_host.teams.models import TeamLimits
@@ -31,6 +31,8 @@ select relname, seq_tup_read from pg_stat_xact_user_tables
  where relname = any (%s)
 """
 MANY = 200
+DEAD = 400
+"""Rows after which PostgreSQL prefers an index of many pages for the one row that it knows of."""
 READ = """
 select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_xact_user_tables
  where relname = 'runs_run'
@@ -86,9 +88,19 @@ def test_no_message_of_a_run_reads_a_whole_table(cast: Cast) -> None:
     assert len(read) == len(TABLES)
 
 
-def test_a_start_reads_as_little_behind_many_that_wait_as_behind_few(cast: Cast) -> None:
+@pytest.mark.parametrize("old_workers", [0, 1])
+def test_a_start_reads_as_little_behind_many_that_wait_as_behind_few(
+    cast: Cast, old_workers: int
+) -> None:
+    """Also while a worker of the previous release is there, and where most of the table is dead."""
+    begun = transaction.savepoint()
+    for number in range(DEAD):
+        at_once(cast, request(f"{number}"))
+    transaction.savepoint_rollback(begun)
     TeamLimits.objects.create(team=cast.team, concurrent_runs=2, queued_runs=0, runs_per_minute=0)
     with connection.cursor() as cursor:
+        for _ in range(old_workers):
+            cursor.execute("insert into procrastinate_workers default values")
         at_once(cast, request("first"))
         cursor.execute(f"analyze {', '.join(TABLES)}; discard plans")
         totals = []

@@ -24,13 +24,6 @@ from tests.runs.jobs import a_worker, gone, taken_by
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def _empty_table(transactional_db: None) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("delete from procrastinate_jobs")
-        cursor.execute("delete from procrastinate_workers")
-
-
 def old_worker() -> int:
     """A live worker of the previous release."""
     with connection.cursor() as cursor:
