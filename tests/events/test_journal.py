@@ -88,6 +88,18 @@ def test_the_fence_of_one_journal_and_of_many(wrong: str, alone: bool) -> None:
     assert (neighbour.journal_id in written) is (not alone)
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_bytes_of_a_journal_are_those_of_all_its_events(alone: bool) -> None:
+    claim, neighbour = claimed(), claimed()
+    for number in range(3):
+        batches = [Batch(*each[:2], number + 1, deltas(1)) for each in (claim, neighbour)]
+        with transaction.atomic():
+            journal.append(batches[:1] if alone else batches)
+    stored = journal.read_after(claim.journal_id, 0).rows
+    size = sum(len(payload.encode()) for _, _, payload in stored)
+    assert Journal.objects.get(pk=claim.journal_id).bytes == size > 0
+
+
 def test_nothing_follows_a_terminal_event_and_nobody_takes_a_closed_journal_over() -> None:
     claim = claimed()
     append(claim, whole_log(5))

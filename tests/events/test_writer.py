@@ -203,12 +203,13 @@ async def test_a_row_the_database_refuses_ends_only_its_run() -> None:
 
 async def test_a_lost_lease_is_told_and_the_others_go_on() -> None:
     zombie, other = await db(new_claim), await db(new_claim)
+    shared: list[str] = []
     async with running_writer() as writer:
         lost, working = writer.open(zombie), writer.open(other)
-        lost.append(deltas(1))
+        lost.append(deltas(1), also=[lambda: shared.append("stored")])
         await lost.flush()
         await db(journal.take_over, zombie.journal_id)
-        lost.append(deltas(1))
+        lost.append(deltas(1), also=[lambda: shared.append("lost")])
         working.append(deltas(1))
         with pytest.raises(LostLease):
             await lost.flush()
@@ -216,6 +217,7 @@ async def test_a_lost_lease_is_told_and_the_others_go_on() -> None:
         with pytest.raises(LostLease):
             lost.append(deltas(1))
     assert (len(await stored(zombie)), len(await stored(other))) == (1, 1)
+    assert shared == ["stored"], "what shares a lost batch's transaction does not happen"
 
 
 @pytest.mark.parametrize("newest_first", [True, False])

@@ -33,6 +33,14 @@ def test_an_object_is_an_object(content: str, output: Any) -> None:
     assert (frame["type"], frame["output"]) == ("tool-output-available", output)
 
 
+def test_a_result_of_an_unknown_call_brings_the_call() -> None:
+    """AI SDK's client throws away an output without its input."""
+    result = {"type": "TOOL_CALL_RESULT", "toolCallId": "c", "messageId": "x", "content": "dry"}
+    call, output = Stream("m").feed(result)
+    assert (call["type"], call["toolCallId"]) == ("tool-input-available", "c")
+    assert (output["type"], output["output"]) == ("tool-output-available", "dry")
+
+
 @pytest.mark.parametrize(
     "output", [5, 0.5, True, None, {"rain": 0}, [1], "dry", "5", "null", "[1]"]
 )

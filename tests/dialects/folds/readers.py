@@ -57,6 +57,23 @@ def alpine(log: list[Event]) -> Any:
     return frames
 
 
+def a2a(log: Iterable[Event]) -> Any:
+    """The task. What a client puts together from the frames is the same."""
+    task, artifacts = Task("run"), dict[str, str]()
+    for event in log:
+        for frame in task.feed(event):
+            if frame["type"] == "artifactUpdate":
+                update = frame["artifactUpdate"]
+                key, (part,) = update["artifact"]["artifactId"], update["artifact"]["parts"]
+                if not update["append"]:
+                    artifacts[key] = part["text"]
+                elif key in artifacts:  # Clients drop a piece of an artifact that has not begun.
+                    artifacts[key] += part["text"]
+    whole = {each["artifactId"]: each["parts"][0]["text"] for each in task.wire["artifacts"]}
+    assert {key: text for key, text in artifacts.items() if text} == whole
+    return task.wire
+
+
 def outline(log: list[Event]) -> Any:
     """The rows, without the numbers of their events."""
     fold = Outline()
@@ -85,8 +102,8 @@ READERS: dict[str, Callable[[list[Event]], Any]] = {
     "Responses": lambda log: _fed(Responses("run"), corrected(log)).response,
     "Responses, live": lambda log: _fed(Responses("run"), log).response,
     "Chat Completions": lambda log: _fed(ChatCompletion("run"), corrected(log)).completion,
-    "A2A": lambda log: _fed(Task("run"), corrected(log)).wire,
-    "A2A, live": lambda log: _fed(Task("run"), log).wire,
+    "A2A": lambda log: a2a(corrected(log)),
+    "A2A, live": a2a,
     "MCP": lambda log: _fed(CallResult("run"), corrected(log)).result,
     "outline": outline,
     "pending": pending,

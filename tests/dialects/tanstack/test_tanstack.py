@@ -1,12 +1,13 @@
 """What TanStack AI's client gets on /agui/agent/{slug}/run: runs, lines, threads, refusals."""
 
+import hashlib
 import json
 from typing import Any
 
 import pytest
 
 from agui_host.backends.postgres.bridge import db
-from agui_host.dialects.tanstack.wire import BINDING
+from agui_host.dialects.tanstack.wire import BINDING, bound
 from events.writer import JournalWriter
 from runs.models import Run
 from tests.asgi import Answer, Exchange, ask, ask_now, events_of
@@ -20,6 +21,17 @@ LINES = {"accept": "application/x-ndjson"}
 EMPTY = {"messages": [], "activeRun": None, "interrupts": None, "page": {"truncated": False}}
 SCHEMA = {"type": "object", "properties": {"approved": {"type": "boolean"}}}
 QUESTION = {"id": "q", "reason": "confirm", "message": "May I?", "responseSchema": SCHEMA}
+
+
+def test_the_hash_of_a_schema_does_not_depend_on_the_order_of_its_keys() -> None:
+    schemas = [{"type": "object", "required": ["a"]}, {"required": ["a"], "type": "object"}]
+    marks = [
+        bound({**QUESTION, "responseSchema": schema}, "r")["metadata"][BINDING]
+        for schema in schemas
+    ]
+    assert marks[0] == marks[1]
+    canonical = json.dumps(schemas[0], sort_keys=True, separators=(",", ":")).encode()
+    assert marks[0]["responseSchemaHash"] == f"sha256:{hashlib.sha256(canonical).hexdigest()}"
 
 
 def lines_of(body: bytes) -> list[tuple[int | None, Any]]:

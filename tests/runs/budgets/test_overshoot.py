@@ -11,10 +11,12 @@ from django.db.models import F
 
 from agui_host.backends.postgres import clock, scope
 from agui_host.prices import Prices
+from runs.lifecycle import ending
 from runs.lifecycle.budgets import spending
 from runs.lifecycle.budgets.spending import Total
 from runs.models import Budget, BudgetScope, Run, Status, Unit
 from tests.cast import Cast, start
+from tests.runs.jobs import FINISHED
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RUNS, CALL, MAX = 100, 100, 2_000
@@ -91,6 +93,21 @@ def test_at_the_same_time(cast: Cast, budget: Budget) -> None:
         tokens = sum(pool.map(play, keys))
     assert used(budget) == tokens
     assert MAX <= tokens <= MAX + CALL
+
+
+def test_none_begins_once_it_is_used_up_exactly(cast: Cast, budget: Budget) -> None:
+    first, second = running(cast, 2)
+    assert spending.report(first, Total(MAX), last=True) is None
+    Run.objects.filter(pk=first).update(status=Status.SUCCEEDED, ended_at=clock.now())
+    assert spending.begin(second) == budget
+
+
+def test_the_end_adds_what_was_not_reported(cast: Cast, budget: Budget) -> None:
+    (key,) = running(cast, 1)
+    spending.report(key, Total(70))
+    usage = [{"model": "m", "inputTokens": 90, "outputTokens": 10}]
+    ending.finish(key, {**FINISHED, "usage": usage})
+    assert used(budget) == 100
 
 
 def test_periods_begin_by_the_databases_clock(cast: Cast, budget: Budget) -> None:

@@ -86,6 +86,13 @@ class TestThread:
         assert erase(cast.alice, run.thread).status == 204
         assert erase(cast.alice, run.thread).status == 404
 
+    def test_the_threads_go_too_that_its_runs_spawned(self, cast: Cast, thread: Thread) -> None:
+        child = start(cast.alice, threadId="spawned")
+        end(child)
+        Run.objects.filter(pk=child.pk).update(parent=thread.runs.get())
+        assert erase(cast.alice, thread).status == 204
+        assert not Thread.objects.filter(pk=child.thread_id).exists()
+
     def test_not_under_legal_hold(self, cast: Cast, thread: Thread) -> None:
         for name in ([cast.team.slug], [cast.team.slug, "t"]):
             call_command("legal_hold", *name)

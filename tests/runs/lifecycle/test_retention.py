@@ -112,9 +112,12 @@ class TestWhatGoes:
         end(young)
         Finding.objects.create(journal_id=run.pk, seq=1, rule="r", action="dropped")
         OutlinePage.objects.create(journal_id=run.pk, page=0, changed=1, rows=b"")
+        assert run.asked
+        Run.objects.filter(pk=run.pk).update(answered="I said so.")
         retention.run_once()
         left = again(run)
         assert left.purged_at is not None
+        assert (left.asked, left.answered) == ("", "")
         assert (left.status, left.started_by, left.ended_at) == (
             run.status, run.started_by, run.ended_at,
         )  # fmt: skip

@@ -89,6 +89,13 @@ class TestOneTake:
             *[("running", worker, True)] * 3, ("queued", None, False)
         ]  # fmt: skip
 
+    async def test_a_team_that_was_idle_is_not_ahead_of_those_who_worked(self, cast: Cast) -> None:
+        """Virtual time is that of the newest run that was taken."""
+        runs = [await db(start, cast.alice) for _ in range(4)]
+        assert len(await taken(await db(a_worker))) == 4
+        newcomer = await db(start, cast.charlie)
+        assert (await db(fresh, newcomer)).stamp >= (await db(fresh, runs[-1])).stamp
+
     async def test_two_workers_take_no_run_twice(self, cast: Cast) -> None:
         workers = [await db(a_worker) for _ in range(2)]
         runs = {(await db(start, cast.alice)).pk for _ in range(12)}
