@@ -1,4 +1,4 @@
-"""Adds to every operation of the API's description the errors it can return."""
+"""Completes the API's description: errors of its operations, closed bodies, the list of tags."""
 
 from typing import Any
 
@@ -51,6 +51,14 @@ def describe_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
                     "description": meaning,
                     "content": {"application/json": {"schema": ERROR_ANSWER}},
                 }
+    return result
+
+
+def list_tags(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """A postprocessing hook of drf-spectacular: the description lists all tags."""
+    paths = result["paths"].values()
+    tags = {tag for operations in paths for each in operations.values() for tag in each["tags"]}
+    result["tags"] = [{"name": tag} for tag in sorted(tags)]
     return result
 
 

@@ -50,6 +50,7 @@ class Proxy:
         self.target = target
         self.delay = 0.0  # seconds before anything is passed on
         self.refusing = False  # new connections are closed at once
+        self.dark = False  # new connections pass nothing on
         self.fired = 0
         self.dialling = 0  # clients for whom the target has not accepted yet
         self.passed: dict[Direction, int] = {"to_server": 0, "to_client": 0}
@@ -73,7 +74,7 @@ class Proxy:
             self._cut = _Cut(direction, count, late)
 
     def swallow(self) -> None:
-        """Open connections pass nothing on from now on and stay open; new ones work."""
+        """Open connections pass nothing on from now on and stay open; new ones if ``dark``."""
         with self._lock:
             for link in self._links:
                 link.swallowing = True
@@ -127,7 +128,7 @@ class Proxy:
         with self._lock:
             self.dialling += 1
         try:
-            link = _Link(client, self._dial())
+            link = _Link(client, self._dial(), swallowing=self.dark)
         except OSError:
             client.close()
             return

@@ -67,6 +67,17 @@ def test_a_black_hole_takes_old_connections_and_leaves_new_ones(proxy: Proxy) ->
         old.pgconn.finish()
 
 
+def test_in_the_dark_new_connections_pass_nothing_either(proxy: Proxy) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        proxy.target = server.getsockname()
+        for proxy.dark, passed in ((True, b""), (False, b"x")):
+            with socket.create_connection((proxy.host, proxy.port)) as client:
+                client.sendall(b"x")
+                near, _ = server.accept()
+            with near:
+                assert near.recv(1) == passed, "the end without the byte before it"
+
+
 def test_a_target_that_accepts_nobody_keeps_no_other_client_waiting(
     proxy: Proxy, tmp_path: Path
 ) -> None:

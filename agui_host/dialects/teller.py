@@ -1,5 +1,9 @@
 """How one reader of a dialect sees a log: its fold is fed all of it, and it gets the new frames."""
 
+from collections.abc import Sequence
+from itertools import count
+
+from agui_host.protocol.encoding import Delta
 from agui_host.protocol.schema import TERMINAL
 from agui_host.protocol.wire.deltas import Framing, Template
 from agui_host.protocol.wire.fold import PLACES, Dialect, numbered
@@ -36,15 +40,20 @@ class Teller:
     def pieces(self, batch: Frames) -> list[bytes]:
         """The bytes of each new frame; some have none."""
         pieces: list[bytes] = []
-        for place, delta in enumerate(batch.deltas):
+        place, end = 0, len(batch.deltas)
+        while place < end:
+            delta = batch.deltas[place]
             template = self._templates.get(delta[0]) if delta else None
             if delta is None or template is None:
                 pieces += self._fed(batch, place)
+                place += 1
                 continue
+            deltas = _together(batch.deltas, place)
             number = (batch.first + place) * PLACES
-            piece = template.fill(delta[1], number)
-            if number > self._after:
-                pieces += self._new([piece])
+            made = template.fill(deltas, count(number, PLACES))
+            had = max(0, (self._after - number) // PLACES + 1)
+            pieces += self._new(made[had:] if had else made)
+            place += len(deltas)
         return pieces
 
     def _new(self, pieces: list[bytes]) -> list[bytes]:
@@ -70,3 +79,15 @@ class Teller:
             if not self._left:
                 pieces.append(self._farewell)
         return pieces
+
+
+def _together(deltas: Sequence[Delta | None], place: int) -> list[bytes]:
+    """The texts of the deltas from a place that belong to the same part."""
+    texts: list[bytes] = []
+    part = deltas[place]
+    for following in range(place, len(deltas)):
+        delta = deltas[following]
+        if delta is None or part is None or delta[0] != part[0]:
+            break
+        texts.append(delta[1])
+    return texts

@@ -116,7 +116,8 @@ class Continuing(LangGraphAgent):  # type: ignore[misc]  # it has no types
         config["configurable"]["thread_id"] = input.thread_id
         self.active_run["schema_keys"] = self.get_schema_keys(config)
         kwargs = self.get_stream_kwargs(input=None, config=config, subgraphs=True, version="v2")
-        stream = self.graph.astream_events(**kwargs) if agent_state.next else _nothing()
+        # ``next`` leaves out nodes whose results are stored, also if no checkpoint has them yet.
+        stream = self.graph.astream_events(**kwargs) if agent_state.tasks else _nothing()
         return {"stream": stream, "state": dict(agent_state.values), "config": config}
 
     def get_stream_kwargs(self, *args: Any, **kwargs: Any) -> dict[str, Any]:

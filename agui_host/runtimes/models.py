@@ -336,9 +336,10 @@ class Agent(TeamOwned):
         """The context providers with their keys; one whose key is unreadable gets None."""
         if not keys.mentioned(self.context_providers):
             return list(self.context_providers)
-        return keys.taken_out(self.context_providers, self._keys_of("context_providers"))
+        return keys.taken_out(self.context_providers, self.keys_of("context_providers"))
 
-    def _keys_of(self, field: str) -> dict[str, str]:
+    def keys_of(self, field: str) -> dict[str, str]:
+        """The keys by name in one of the lists (``keys.SECTIONS``); none if unreadable."""
         try:
             known: dict[str, str] = self.unsealed().get(field, {})
         except SecretUnreadable:
@@ -350,7 +351,7 @@ class Agent(TeamOwned):
             entries = getattr(self, field)
             if not (self.secrets or keys.mentioned(entries)):
                 continue
-            known = self._keys_of(field)
+            known = self.keys_of(field)
             stored, used = keys.put_away(entries, known)
             setattr(self, field, stored)
             if used != known:

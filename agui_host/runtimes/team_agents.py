@@ -146,7 +146,7 @@ def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) ->
     if "settings" in values:
         row.settings = _settings(values["settings"])
     secrets = secrets_of(row)
-    if _origin(before) != _origin(row.target):
+    if origin(before) != origin(row.target):
         # A person who may change the address must not use it to learn secrets.
         secrets["headers"], secrets[on_behalf.SECTION] = {}, ""
     if on_behalf.SECTION in values:
@@ -183,7 +183,8 @@ def secrets_of(row: Agent) -> dict[str, Any]:
         return {}
 
 
-def _origin(url: str) -> list[str]:
+def origin(url: str) -> list[str]:
+    """The scheme and host of an address: what its headers are for."""
     return url.split("/")[:3]
 
 

@@ -47,6 +47,8 @@ WRITES = {
     "runs_webhookdelivery": "insert",
     "runs_thread": "select (id, visibility, creator)",
     "runtimes_agent": "select (id, slug)",
+    # The first key of an end user, whom the usage is named by (runs/sql/usage.sql).
+    "teams_apikey": "select (id, team_id, prefix, end_user_realm, created)",
     # Whether another of a team's runs may begin, after the end of one.
     "teams_teamlimits": "select (team_id, concurrent_runs)",
 }

@@ -98,6 +98,7 @@ SPECTACULAR_SETTINGS = {
         "agui_project.openapi.describe_refusals",
         "agui_project.openapi.close_bodies",
         "agui_host.web.description.hook.describe_streams",
+        "agui_project.openapi.list_tags",
     ],
     "ENUM_NAME_OVERRIDES": {
         "AgentKind": "agui_host.runtimes.team_agents.KINDS",
@@ -112,6 +113,8 @@ SPECTACULAR_SETTINGS = {
         "ToolCallStatusEnum": "runs.models.insight.tool_call.Called",
     },
     "TITLE": "AG-UI run host",
+    "DESCRIPTION": "Runs of AG-UI agents: start, watch, answer, cancel and replay them.",
+    "SERVERS": [{"url": "/"}],
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],

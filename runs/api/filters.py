@@ -11,6 +11,7 @@ from agui_host.runtimes.models import Agent, AgentVersion
 from agui_host.teams import actors
 from agui_host.teams.api.datetimes import MomentFilter
 from agui_host.teams.authentication import Principal, principal_of
+from agui_host.teams.end_users import naming
 from runs.lifecycle.words import search
 from runs.models import Feedback, IssueRun, Run, Status, Thumb
 
@@ -101,9 +102,14 @@ class RunFilter(django_filters.FilterSet):
 
     def of_starter(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
         """By the label of a person or key, or by the name that usage gives to an end user."""
-        if actors.is_end_user(value):
-            return runs.filter(end_user=value.removeprefix(actors.END_USER))
-        return runs.filter(started_by=value)
+        if not actors.is_end_user(value):
+            return runs.filter(started_by=value)
+        realms = naming.realms_of(self.principal.team)
+        sub, realm = naming.sub_of(value.removeprefix(actors.END_USER), realms)
+        theirs = runs.filter(end_user=sub)
+        if realm is None:
+            return theirs
+        return theirs.filter(thread__creator=actors.end_user_id(realm, sub))
 
     def pass_on(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
         """Applied last, to the runs that the others leave."""

@@ -1,7 +1,7 @@
 """The tables of threads and runs, one module for each thing; import them from here."""
 
 from runs.models.comment import Comment, Feedback, Mention, RunMessage, Thumb
-from runs.models.evaluation import DataSet, DataSetRun, RunLabel, Trial, TrialRun
+from runs.models.evaluation import AgentTerms, DataSet, DataSetRun, RunLabel, Trial, TrialRun
 from runs.models.failure import Failure
 from runs.models.feed import FeedEntry
 from runs.models.file import File, FileReference
@@ -60,7 +60,17 @@ from runs.models.schedule import Missed, Schedule, StopReason, ThreadPolicy
 from runs.models.texts import PiecedText, whole_size
 from runs.models.texts.piece import Piece
 from runs.models.thread import Thread, ThreadHistory, Visibility
-from runs.models.usage import EndedRun, Grain, ModelPrice, TeamUsage, Usage, UsageChange, UsageTook
+from runs.models.usage import (
+    EndedRun,
+    Grain,
+    ModelPrice,
+    TeamUsage,
+    Usage,
+    UsageChange,
+    UsageTook,
+    UsageTookHour,
+    UsageVersion,
+)
 from runs.models.webhook import DeliveryStatus, Webhook, WebhookDelivery
 from runs.models.words import RunWords
 
@@ -75,6 +85,7 @@ __all__ = [
     "IS_ACTIVE",
     "WAITING",
     "WORKER_GONE",
+    "AgentTerms",
     "Alert",
     "AlertState",
     "AtLimit",
@@ -143,6 +154,8 @@ __all__ = [
     "Usage",
     "UsageChange",
     "UsageTook",
+    "UsageTookHour",
+    "UsageVersion",
     "Visibility",
     "Way",
     "Webhook",

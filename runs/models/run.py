@@ -90,6 +90,10 @@ class Run(TeamOwned):
     agent_version = models.CharField(  # noqa: DJ001  a run has none before it starts
         max_length=16, null=True, editable=False, help_text="Of its agent, as the run started."
     )
+    wanted_version = models.CharField(  # noqa: DJ001  most runs have none
+        max_length=16, null=True, editable=False,
+        help_text="The version of its agent that it runs, instead of the present one.",
+    )  # fmt: skip
     run_id = models.CharField(max_length=255)
     attempt = models.PositiveSmallIntegerField(default=1)
     parent = models.ForeignKey(

@@ -19,6 +19,7 @@ class TeamUsage(models.Model):
     ``stamp`` is the position of the team's next run in virtual time
     (``runs/lifecycle/admission.py``); ``stored_bytes`` the size of its ended runs' events.
     ``counted_at``: when its ``Usage`` was last made from its runs; None before the first time.
+    ``counted_as``: the edition of the tables that were made then (``sums.EDITION``).
     ``read_through``: of the runs of earlier releases, the last run that is an ``UnreadRun``; None
     before the first one.
     """
@@ -29,6 +30,7 @@ class TeamUsage(models.Model):
     stamp = models.BigIntegerField(default=0, db_default=0)
     stored_bytes = models.BigIntegerField(default=0, db_default=0)
     counted_at = models.DateTimeField(null=True, editable=False)
+    counted_as = models.PositiveSmallIntegerField(default=0, db_default=0, editable=False)
     read_through = models.UUIDField(null=True, editable=False)
 
     def __str__(self) -> str:
@@ -142,6 +144,59 @@ class UsageTook(models.Model):
         return f"{self.runs} runs in bucket {self.bucket}"
 
 
+class UsageTookHour(models.Model):
+    """``UsageTook`` by the hour: for windows that begin within a day."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+", db_index=False)
+    at = models.DateTimeField()
+    agent = models.ForeignKey(
+        Agent, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    owner = models.CharField(max_length=LONGEST)
+    bucket = models.SmallIntegerField()
+    runs = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "at", "agent", "owner", "bucket"], name="usage_took_hour_once"
+            )
+        ]
+        indexes = [models.Index(fields=["team"], condition=Q(runs=0), name="usage_took_hour_empty")]
+
+    def __str__(self) -> str:
+        return f"{self.runs} runs in bucket {self.bucket}"
+
+
+class UsageVersion(models.Model):
+    """How the ended runs of a version of an agent have fared, of any age.
+
+    ``bucket`` is that of their durations, as in ``UsageTook``; -1 for a run without a start.
+    """
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+", db_index=False)
+    agent = models.ForeignKey(
+        Agent, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    version = models.CharField(max_length=16)
+    owner = models.CharField(max_length=LONGEST)
+    bucket = models.SmallIntegerField()
+    runs = models.BigIntegerField(default=0)
+    failed = models.BigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=60, decimal_places=20, default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "agent", "version", "owner", "bucket"], name="usage_version_once"
+            )
+        ]
+        indexes = [models.Index(fields=["team"], condition=Q(runs=0), name="usage_version_empty")]
+
+    def __str__(self) -> str:
+        return f"{self.runs} runs of version {self.version}"
+
+
 class UsageChange(models.Model):
     """A change of a run that its team's usage does not contain yet.
 
@@ -157,6 +212,7 @@ class UsageChange(models.Model):
     agent = models.ForeignKey(
         Agent, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False
     )
+    agent_version = models.CharField(max_length=16, null=True)  # noqa: DJ001  as that of a run
     person = models.CharField(max_length=200)
     owner = models.CharField(max_length=LONGEST)
     created_at = models.DateTimeField()

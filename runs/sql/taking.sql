@@ -16,8 +16,9 @@ begin
     if not found then
         return;
     end if;
-    update runs_run r set status = 'running', started_at = moment, due_at = null, agent_version = (
-           select a.version from runtimes_agent a where a.id = r.agent_id)
+    update runs_run r set status = 'running', started_at = moment, due_at = null,
+           agent_version = coalesce(r.wanted_version, (
+               select a.version from runtimes_agent a where a.id = r.agent_id))
      where r.journal_id = of_run and r.status = any (claimable)
     returning r.thread_id, r.stamp into its_thread, its_stamp;
     if not found then
@@ -85,7 +86,7 @@ begin
           left join teams_teamlimits limits on limits.team_id = r.team_id
          where r.journal_id = due.journal_id
            and log.closed_at is null and log.head = 0 and a.kind <> 'external'
-           and r.end_user = ''
+           and r.end_user = '' and r.wanted_version is null
            and not exists (select from runs_run other where other.thread_id = r.thread_id
                               and other.journal_id <> r.journal_id)
            and not exists (select from runs_threadhistory h where h.thread_id = r.thread_id)

@@ -119,6 +119,8 @@ JUDGES = (
     Judge(
         "pypi:open-webui", _at("products/nightly/test_open_webui"), peer="open-webui", nightly=True
     ),
+    Judge("npm:@stoplight/spectral-core", _at("test_descriptions")),
+    Judge("npm:@asyncapi/parser", _at("test_descriptions")),
     Judge("pypi:standardwebhooks", _at("test_webhooks")),
 )
 """A case may have several judges; of two that fit, the one with the longer beginning has it."""

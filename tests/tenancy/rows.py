@@ -78,6 +78,8 @@ from runs.models import (
     Usage,
     UsageChange,
     UsageTook,
+    UsageTookHour,
+    UsageVersion,
     Webhook,
     WebhookDelivery,
 )
@@ -120,6 +122,8 @@ def fill(team: Team, user: User) -> Run:
     now = timezone.now()
     Usage.objects.create(team=team, grain=Grain.AGENT, at=now, agent=agent)
     UsageTook.objects.create(team=team, at=now, agent=agent, bucket=0)
+    UsageTookHour.objects.create(team=team, at=now, agent=agent, bucket=0)
+    UsageVersion.objects.create(team=team, agent=agent, version="a" * 12, bucket=0)
     UsageChange.objects.create(team=team, agent=agent, sign=1, person="x", created_at=now)
     Ingest.objects.create(
         run=run, generation=1, memory="", seen_at=now, ends_at=now, paced_until=now

@@ -19,7 +19,6 @@ from agui_host.runtimes import team_agents, team_options
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
-from runs.access.agents.versions import NEWEST
 from runs.access.start import start_run
 
 LONGEST_MESSAGE = 100_000
@@ -111,7 +110,6 @@ def show(
         "runs": figures.newest_runs(principal, agent),
         "snippets": snippets.of(agent),
         "days": figures.DAYS,
-        "newest": NEWEST,
         "refusal": refusal,
         "remote": kind.remote,
         "lists": [

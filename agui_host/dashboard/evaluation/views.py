@@ -14,7 +14,8 @@ from agui_host.kinds import starts
 from agui_host.protocol.errors import Invalid
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
-from runs.access.evaluation import data_sets, labels, lines, trials
+from runs.access.evaluation import data_sets, former, labels, lines, trials
+from runs.access.start import UnknownAgent
 from runs.api.evaluation.resource import as_file
 
 MOST = 100
@@ -55,6 +56,7 @@ def detail(request: HttpRequest, principal: Principal, data_set_id: UUID) -> Htt
     runs = list(data_sets.runs_of(principal, row, to_review=to_review))
     named = labels.by_run(runs)
     agents = Agent.objects.for_team(principal.team).filter(enabled=True).order_by("slug")
+    chosen = agents.filter(slug=request.GET.get("agent", "")).first()
     context = {
         "data_set": row,
         "rows": [(run, named[run.pk]) for run in runs],
@@ -62,6 +64,8 @@ def detail(request: HttpRequest, principal: Principal, data_set_id: UUID) -> Htt
         "trials": trials.of(principal, row),
         "form": AddForm(),
         "agents": agents.values_list("slug", flat=True),
+        "chosen": chosen,
+        "versions": former.choices(chosen) if chosen and principal.can("manage_agents") else [],
         "most": data_sets.MOST_RUNS,
         "formats": list(lines.FORMS),
     }
@@ -102,9 +106,11 @@ def label(request: HttpRequest, principal: Principal, data_set_id: UUID) -> Http
 @starts
 @action("data-set")
 def try_again(request: HttpRequest, principal: Principal, data_set_id: UUID) -> HttpResponse:
-    """Run the data set again with an agent."""
-    agent = request.POST.get("agent", "")
-    row = trials.start(principal, data_set_id, agent if agent.isprintable() else "")
+    """Run the data set again with an agent, or a former version of it."""
+    agent, version = (request.POST.get(name, "") for name in ("agent", "version"))
+    if not (agent + version).isprintable():
+        raise UnknownAgent
+    row = trials.start(principal, data_set_id, agent, version)
     return redirect("trial", row.pk)
 
 

@@ -14,7 +14,6 @@ from agui_host.dashboard.inbox.decisions import form_of, outcome, size_of
 from agui_host.dashboard.inbox.form import AnswerForm, schema_of
 from agui_host.dashboard.inbox.indented import LONGEST, indented
 from agui_host.protocol.questions import table
-from agui_host.protocol.questions.members import Members
 from agui_host.protocol.questions.parts import Option, choice_of, parts_of
 from agui_host.protocol.strict_json import dumps_any
 from agui_host.teams.authentication import Principal
@@ -196,7 +195,7 @@ def _outcome(question: Interrupt) -> tuple[str, list[tuple[str, str]]]:
     schema, approval = schema_of(question), table.approval_of(_wire(question))
     if "payload" not in answer:
         return "approved" if schema is None else "", []
-    if approval is not None and not isinstance(approval, Members):
+    if approval is not None and not approval.by_schema:
         return outcome(approval, answer)
     payload = answer["payload"]
     parts = parts_of(schema or {})

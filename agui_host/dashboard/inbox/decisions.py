@@ -16,7 +16,6 @@ from agui_host.dashboard.inbox.indented import indented
 from agui_host.protocol.questions import table
 from agui_host.protocol.questions.approval import Action, Approval
 from agui_host.protocol.questions.decision import Decision, Undecidable
-from agui_host.protocol.questions.members import Members
 from agui_host.protocol.questions.parts import MOST_PARTS, Part, parts_of
 from runs.models import Interrupt
 
@@ -197,7 +196,7 @@ class DecisionForm(AnswerForm):
 
 def form_of(question: Interrupt, approval: Approval | None, data: QueryDict | None) -> AnswerForm:
     """The form of a question: that of an approval, or the form that its schema describes."""
-    if approval is None or isinstance(approval, Members):
+    if approval is None or approval.by_schema:
         return AnswerForm(question, data)
     return DecisionForm(question, approval, data)
 
@@ -220,7 +219,7 @@ def _plainly(approval: Approval, verdict: str) -> Any:
 
 def size_of(approval: Approval | None) -> int:
     """About how many fields the form of an approval has, as a measure of its cost."""
-    if approval is None or isinstance(approval, Members):
+    if approval is None or approval.by_schema:
         return MOST_PARTS
     number, arguments = len(approval.actions), _number_of_arguments(approval)
     return 2 * number + (number if arguments > MOST_ARGUMENTS else arguments)

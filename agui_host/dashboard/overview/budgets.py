@@ -187,19 +187,12 @@ def _filters(principal: Principal, rows: list[Budget]) -> dict[str, dict[str, st
     keys = [row.key for row in rows if row.scope == BudgetScope.AGENT]
     agents = Agent.objects.for_team(principal.team).filter(pk__in=keys)
     people = {row.key for row in rows if row.scope == BudgetScope.PERSON}
-    end_users = {
-        row.key: row.of.removeprefix(actors.END_USER) for row in rows if actors.is_end_user(row.key)
-    }
-    realms = manage.realms_of(principal.team) if end_users else {}
     users = [int(key.removeprefix("user:")) for key in people if key.startswith("user:")]
     members = Membership.objects.for_team(principal.team).filter(user__in=users)
     logins = members.values_list("user", "user__username")
     return {
         str(principal.team.pk): {},
         **{str(pk): {"agent": slug} for pk, slug in agents.values_list("pk", "slug")},
-        **{
-            key: {"started_by": f"{actors.END_USER}{manage.sub_of(of, realms)[0]}"}
-            for key, of in end_users.items()
-        },
+        **{row.key: {"started_by": row.of} for row in rows if actors.is_end_user(row.key)},
         **{actors.user_id(pk): {"started_by": f"user:{login}"} for pk, login in logins},
     }

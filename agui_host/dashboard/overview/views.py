@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from agui_host.backends.postgres.servers.replica import reading
-from agui_host.dashboard.overview import overview, usage
+from agui_host.dashboard.overview import first_steps, overview, usage
 from agui_host.dashboard.pages import action, page
 from agui_host.prices import Price, parse
 from agui_host.protocol.errors import Invalid
@@ -28,6 +28,7 @@ def home(request: HttpRequest, principal: Principal) -> HttpResponse:
         "principal": principal,
         "overview": overview.of(principal, days),
         "standing": warnings.standing(principal),
+        "steps": first_steps.of(principal),
         "periods": overview.PERIODS,
         "host": f"{request.scheme}://{request.get_host()}",
     }

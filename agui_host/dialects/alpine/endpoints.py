@@ -84,7 +84,7 @@ class _Template(Template):
 
     def timed(self, delta: bytes, id: bytes, time: bytes) -> bytes:
         """The bytes of the frame for a delta, which is a JSON text."""
-        self._add(delta)
+        self._add([delta])
         return self._timed % (id, time, delta)
 
 

@@ -44,8 +44,14 @@ def _form(question: Event) -> Frame:
 
 
 def _is_decided(question: Event) -> bool:
+    """Whether the form asks for a decision: of an approval whose own members no form can ask."""
     approval = table.approval_of(question)
-    return approval is not None and not isinstance(approval, Members)
+    if not isinstance(approval, Members):
+        return approval is not None
+    schema = question["responseSchema"]
+    if not _is_object(schema):
+        return _member(schema) is None
+    return approval.deciding not in form_of(schema)["properties"]
 
 
 def form_of(schema: Any) -> Frame:
@@ -83,6 +89,9 @@ def _member(schema: Any) -> Frame | None:
     if not isinstance(schema, dict):
         return None
     kind, items = schema.get("type"), schema.get("items")
+    options = schema.get("enum")
+    if kind is None and isinstance(options, list) and all(isinstance(o, str) for o in options):
+        schema, kind = {**schema, "type": "string"}, "string"
     choices = kind == "array" and isinstance(items, dict) and bool({"enum", "anyOf"} & items.keys())
     if kind not in PRIMITIVES and not choices:
         return None

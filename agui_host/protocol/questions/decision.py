@@ -16,8 +16,14 @@ SCHEMA = {
     "required": ["approved"],
     "additionalProperties": False,
 }
-YES = frozenset({"yes", "y", "approve", "approved", "accept", "allow", "confirm", "ok", "true"})
-NO = frozenset({"no", "n", "reject", "rejected", "deny", "denied", "decline", "cancel", "false"})
+YES = frozenset({
+    "yes", "y", "true", "ok", "approve", "approved", "accept", "accepted", "allow", "allowed",
+    "confirm", "confirmed", "permit", "grant", "authorize", "proceed", "continue",
+})  # fmt: skip
+NO = frozenset({
+    "no", "n", "false", "reject", "rejected", "deny", "denied", "decline", "declined", "refuse",
+    "refused", "disallow", "disapprove", "forbid", "block", "cancel", "abort", "stop",
+})  # fmt: skip
 
 
 class Undecidable(ValueError):

@@ -69,7 +69,7 @@ class Part:
 def parts_of(schema: Any) -> list[Part]:
     """The fields for answers to this schema: one for each member of an object, or a single one."""
     root = schema if isinstance(schema, dict) else {}
-    top = _followed(root, root)
+    top = followed(root, root)
     members = top.get("properties")
     required = top.get("required")
     if (
@@ -98,8 +98,13 @@ def choice_of(parts: list[Part]) -> Part | None:
     return None
 
 
+def is_verb(name: str) -> bool:
+    """Whether a member asks for a yes or a no by its name."""
+    return _verbs(name) is not None
+
+
 def _part(name: str | None, schema: Any, root: Schema, required: bool) -> Part:
-    own = _followed(schema, root)
+    own = followed(schema, root)
     own, nullable = _without_null(own, root)
     kind, options = _kind(own, name)
     title = own.get("title")
@@ -167,7 +172,7 @@ def _combines(schema: Schema) -> bool:
     return any(name in schema for name in ("oneOf", "anyOf", "allOf", "not", "if", "$ref"))
 
 
-def _followed(schema: Any, root: Schema) -> Schema:
+def followed(schema: Any, root: Schema) -> Schema:
     """The schema that a ``$ref`` or an ``allOf`` of one leads to, with the members next to it."""
     own: Schema = schema if isinstance(schema, dict) else {}
     for _ in range(HOPS):
@@ -202,5 +207,5 @@ def _without_null(schema: Schema, root: Schema) -> tuple[Schema, bool]:
         other = next((each for each in choices if each != {"type": "null"}), None)
         if isinstance(other, dict):
             beside = {key: value for key, value in schema.items() if key != "anyOf"}
-            return {**_followed(other, root), **beside}, True
+            return {**followed(other, root), **beside}, True
     return schema, False

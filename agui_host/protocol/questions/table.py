@@ -3,20 +3,35 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agui_host.protocol.questions import langchain
+from agui_host.protocol.questions import human_interrupt, langchain
 from agui_host.protocol.questions.approval import Action, Approval, Schema
 from agui_host.protocol.questions.confirmations import Adk, Agno, Words
 from agui_host.protocol.questions.decision import decision_of, plain_decision
-from agui_host.protocol.questions.members import Members
-from agui_host.protocol.questions.parts import choice_of, parts_of
+from agui_host.protocol.questions.members import Members, listed
+from agui_host.protocol.questions.parts import Part, choice_of, is_verb, parts_of
+from agui_host.protocol.questions.variants import DISCRIMINATORS, variants_of
+from agui_host.protocol.questions.words import (
+    APPROVE,
+    REJECT,
+    Values,
+    is_boolean_or_text,
+    is_no,
+    values_of,
+)
 
 MARK = "agui-host"
 """The member of a question's metadata in which the host notes the rule that made the question."""
 RULE = "rule"
-WORDS = ("boolean", "string", "null")
-"""The types of AG2's answers."""
+DECIDING = (
+    "decision", "verdict", "approval", "approved", "answer", "action", "choice", "response",
+    "result", "outcome", "confirmed", "accepted",
+)  # fmt: skip
+"""Names of members that decide, of which no other need be required."""
 Wire = dict[str, Any]
 Question = Mapping[str, Any]
+
+
+LANGGRAPH = (langchain.HumanInTheLoop, human_interrupt.HumanInterrupt)
 
 
 def approval_of(question: Question) -> Approval | None:
@@ -24,8 +39,10 @@ def approval_of(question: Question) -> Approval | None:
     metadata = question.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     langgraph, schema = metadata.get("langgraph"), question.get("responseSchema")
-    if isinstance(langgraph, dict) and (known := langchain.approval_of(langgraph.get("raw"))):
-        return known
+    if isinstance(langgraph, dict):
+        raw = langgraph.get("raw")
+        if known := langchain.approval_of(raw) or human_interrupt.approval_of(raw):
+            return known
     if (rule := rule_of(question)) in CONFIRMED:
         return CONFIRMED[rule](_called(metadata[MARK], is_editable=rule == "adk"))
     return _by_schema(schema) if isinstance(schema, dict) else None
@@ -86,9 +103,9 @@ def fitted(question: Question, entry: Wire) -> Wire:
     if approval is None:
         is_open = decision is not None and "responseSchema" not in question
         return entry | {"payload": decision.wire} if decision and is_open else entry
-    if isinstance(approval, Members) and isinstance(payload, dict) and approval.is_own(payload):
+    if isinstance(approval, Members) and approval.is_own(payload):
         return entry
-    if decision is None and not isinstance(approval, Members):
+    if decision is None:
         decision = plain_decision(payload, reason)
     if decision is None:
         return entry
@@ -98,23 +115,29 @@ def fitted(question: Question, entry: Wire) -> Wire:
     return entry | {"payload": approval.payload_for_all(decision)}
 
 
+def remedy(question: Question, entry: Wire) -> str:
+    """What to send instead of a decision that the question does not understand; else empty."""
+    if decision_of(entry.get("payload")) is None or approval_of(question) is not None:
+        return ""
+    parts = parts_of(question.get("responseSchema"))
+    choice = choice_of(parts)
+    options = listed(choice) if choice else ""
+    return f"This question has no yes and no{options}. Send a payload that its schema describes."
+
+
 def verdict(entry: Mapping[str, Any]) -> bool:
     """Whether an answer is a yes, whatever the framework's payload is; for screens."""
     payload = entry.get("payload")
     if entry["status"] != "resolved":
         return False
-    if isinstance(payload, bool):
-        return payload
-    if not isinstance(payload, dict):
-        return True
-    decisions = payload.get("decisions")
+    if not isinstance(payload, dict | list):
+        return not is_no(payload)
+    decisions = payload if isinstance(payload, list) else payload.get("decisions")
     if isinstance(decisions, list):
         kinds = [each.get("type") for each in decisions if isinstance(each, dict)]
-        return not {"reject", "respond"} & set(kinds)
-    if payload.get("type") == "reject":
-        return False
-    marks = [payload[name] for name in ("approved", "confirmed", "accepted") if name in payload]
-    return not any(mark is False for mark in marks)
+        return not {"reject", "respond", "response", "ignore"} & set(kinds)
+    marks = [payload[name] for name in (*DECIDING, *DISCRIMINATORS) if name in payload]
+    return not any(map(is_no, marks))
 
 
 def reason_of(entry: Mapping[str, Any]) -> str:
@@ -130,7 +153,7 @@ def dismissed(question: Question) -> Any:
     Raises Undecidable.
     """
     approval = approval_of(question)
-    is_foreign = isinstance(approval, langchain.HumanInTheLoop) or rule_of(question) in CONFIRMED
+    is_foreign = isinstance(approval, LANGGRAPH) or rule_of(question) in CONFIRMED
     return approval.refusal() if approval is not None and is_foreign else None
 
 
@@ -144,12 +167,27 @@ def _called(mark: Wire, *, is_editable: bool) -> Action:
 
 
 def _by_schema(schema: Schema) -> Approval | None:
-    kinds = schema.get("type")
-    if isinstance(kinds, list):
-        is_word = "boolean" in kinds and all(kind in WORDS for kind in kinds)
-        return Words([Action()], schema) if is_word else None
     parts = parts_of(schema)
+    if parts[0].name is None:
+        if parts[0].kind != "enum" and is_boolean_or_text(parts[0].schema):
+            return Words([Action()], schema)
+        if variants := variants_of(schema):
+            return variants
+    decided = _decided(parts)
+    return Members(schema, parts, *decided) if decided else None
+
+
+def _decided(parts: list[Part]) -> tuple[Part, Values] | None:
+    """The part that decides, and its values for a yes and a no."""
     choice = choice_of(parts)
-    if choice is None or choice.kind != "boolean":
-        return None
-    return Members(schema, parts, choice)
+    if choice is not None:
+        values = values_of(choice)
+        return (choice, values) if APPROVE in values else None
+    named = [(part, values_of(part)) for part in parts if _decides(part)]
+    sure = [(part, values) for part, values in named if {APPROVE, REJECT} <= values.keys()]
+    return sure[0] if len(sure) == 1 else None
+
+
+def _decides(part: Part) -> bool:
+    """Whether by its name a member decides; a payload that is one value always does."""
+    return part.name is None or part.name.lower() in DECIDING or is_verb(part.name)

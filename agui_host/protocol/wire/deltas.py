@@ -6,7 +6,7 @@ template, into which the stored JSON of each further delta is copied: nothing is
 
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from agui_host.protocol.fold.account import Heard
@@ -57,16 +57,24 @@ class Template:
             self._numbered = bool(after)
             self._format = b"%d".join([head + b"%b" + before, *after])
 
-    def fill(self, delta: bytes, number: int) -> bytes:
-        """The bytes of the frame for a delta, which is a JSON text."""
-        self._add(delta)
-        if not self._format:
-            return b""
-        return self._format % ((delta, number) if self._numbered else delta)
+    def fill(self, deltas: Sequence[bytes], numbers: Iterable[int]) -> list[bytes]:
+        """The bytes of the frames for consecutive deltas of the part, which are JSON texts."""
+        self._add(deltas)
+        form = self._format
+        if not form:
+            return []
+        if self._numbered:
+            return [form % pair for pair in zip(deltas, numbers, strict=False)]
+        return [form % delta for delta in deltas]
 
-    def _add(self, delta: bytes) -> None:
-        piece = json.loads(delta).encode() if b"\\" in delta else delta[1:-1]
+    def _add(self, deltas: Sequence[bytes]) -> None:
+        if self._heard is None and self._text is None:
+            return
+        # All at once: most of the time goes to the calls for each.
+        whole = b"".join([delta[1:-1] for delta in deltas])
+        if b"\\" in whole:
+            whole = json.loads(b'"%b"' % whole).encode()
         if self._heard is not None:
-            self._heard.add(piece)
+            self._heard.add(whole)
         if self._text is not None:
-            self._text.add(piece.decode())
+            self._text.add(whole.decode())

@@ -46,6 +46,13 @@ def taken_out(entries: list[Any], known: Mapping[str, str]) -> list[Any]:
     return _each(entries, lambda value: known.get(_name(value)) if _name(value) else value)
 
 
+def are_known(entries: list[Any], known: Mapping[str, str]) -> bool:
+    """Whether each key that the chain refers to is there."""
+    names: list[str] = []
+    _each(entries, lambda value: names.append(_name(value)))
+    return all(not name or name in known for name in names)
+
+
 def _name(value: Any) -> str:
     return str(value.get("secret", "")) if isinstance(value, dict) else ""
 

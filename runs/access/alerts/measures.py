@@ -1,7 +1,7 @@
 """The present value of an alert, from the usage of its team.
 
 Only threads of the team count: an alert is seen by everyone in the team, and must not tell of
-private threads. Usage is kept by hours, and durations by days, so a window begins with one.
+private threads. Usage is kept by hours, so a window begins with one.
 """
 
 from datetime import datetime, timedelta
@@ -15,6 +15,9 @@ from runs.models import Alert, Interrupt, InterruptStatus, Measure, Visibility
 
 SHARED_THREADS = ""
 """No person's private threads."""
+# An end user without the key's prefix is that of any key.
+OF_PERSON = """(total.person = %(person)s or total.person like 'end:%%'
+    and regexp_replace(total.person, '@[^@]*$', '') = %(person)s)"""
 
 
 def value_of(alert: Alert) -> float | None:
@@ -26,7 +29,7 @@ def value_of(alert: Alert) -> float | None:
     period = _period(alert)
     # A person's rows are the finest: the keys decide which are read.
     keys = {"person": "total.person"} if alert.person else {"whole": "1"}
-    more = "total.person = %(person)s" if alert.person else "true"
+    more = OF_PERSON if alert.person else "true"
     sums = [
         row
         for part in period.parts()
@@ -74,9 +77,8 @@ def _reach(alert: Alert) -> Reach:
 
 
 def since(alert: Alert) -> datetime:
-    """The beginning of the alert's window: that of an hour, or of a day for durations."""
-    begin = clock.now() - timedelta(hours=alert.window_hours)
-    return (figures.day_of if alert.measure == Measure.P95_DURATION else figures.hour_of)(begin)
+    """The beginning of the alert's window: that of an hour."""
+    return figures.hour_of(clock.now() - timedelta(hours=alert.window_hours))
 
 
 def _period(alert: Alert) -> Period:

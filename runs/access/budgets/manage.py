@@ -16,7 +16,8 @@ from agui_host.protocol.input.numbers import LARGEST, whole
 from agui_host.runtimes.models import Agent
 from agui_host.teams import actors, audit
 from agui_host.teams.authentication import Principal
-from agui_host.teams.models import ApiKey, Membership, Team
+from agui_host.teams.end_users import naming
+from agui_host.teams.models import ApiKey, Membership
 from agui_host.teams.tenancy import TeamQuerySet
 from runs.access import access
 from runs.lifecycle.budgets import spending
@@ -223,22 +224,10 @@ def _person(principal: Principal, of: str) -> str:
     return actors.user_id(member.user_id)
 
 
-def realms_of(team: Team) -> dict[str, UUID]:
-    """The realms of the team's keys that have end users, by the keys' prefixes."""
-    keys = ApiKey.objects.for_team(team).filter(end_user_realm__isnull=False)
-    return dict(keys.values_list("prefix", "end_user_realm"))
-
-
-def sub_of(of: str, realms: Mapping[str, UUID]) -> tuple[str, UUID | None]:
-    """The ``sub`` in ``sub`` or ``sub@prefix``, and the realm of the key with that prefix."""
-    sub, _, prefix = of.rpartition("@")
-    return (sub, realms[prefix]) if sub and prefix in realms else (of, None)
-
-
 def _end_user(principal: Principal, of: str) -> str:
     """``sub``, or ``sub@prefix`` where several keys of the team have end users."""
-    by_prefix = realms_of(principal.team)
-    sub, realm = sub_of(of, by_prefix)
+    by_prefix = naming.realms_of(principal.team)
+    sub, realm = naming.sub_of(of, by_prefix)
     if realm is not None:
         return actors.end_user_id(realm, sub)
     realms = set(by_prefix.values())

@@ -1,4 +1,4 @@
-"""Trials: the runs of a data set once more, with an agent as it is now, and the comparison."""
+"""Trials: the runs of a data set again, with an agent or a version of it, and the comparison."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Count, Q
 
-from agui_host.errors import Forbidden, NotFound
+from agui_host.errors import Conflict, Forbidden, NotFound
 from agui_host.protocol.errors import HostError
 from agui_host.runtimes.models import Agent
 from agui_host.teams import audit
@@ -15,7 +15,7 @@ from agui_host.teams.authentication import Principal
 from agui_host.teams.limits import LimitReached
 from agui_host.teams.tenancy import TeamQuerySet
 from runs.access import access, again
-from runs.access.evaluation import data_sets
+from runs.access.evaluation import data_sets, former
 from runs.access.start import UnknownAgent
 from runs.models import DataSet, Run, Trial, TrialRun, without_bodies
 
@@ -56,27 +56,49 @@ def find(principal: Principal, key: UUID) -> Trial:
     return row
 
 
-def start(principal: Principal, key: UUID, agent: str) -> Trial:
-    """Run a data set again with an agent. Raises NotFound, Forbidden, UnknownAgent."""
+class VersionGone(Conflict):
+    """This version of the agent cannot run again."""
+
+    code = "version_gone"
+
+
+def start(principal: Principal, key: UUID, agent: str, version: str = "") -> Trial:
+    """Run a data set again with an agent, as it is now or in a former version.
+
+    Who changes agents chooses a former version: its address may be one that was left for a reason.
+    Raises NotFound, Forbidden, UnknownAgent, VersionGone.
+    """
     data_set = data_sets.find(principal, key)
     principal.require("view_team")
     principal.require("run")
     if not principal.may_use(agent):
         raise Forbidden("This key is for other agents.")
-    if not Agent.objects.for_team(data_set.team).filter(slug=agent, enabled=True).exists():
+    row = Agent.objects.for_team(data_set.team).filter(slug=agent, enabled=True).first()
+    if row is None:
         raise UnknownAgent
+    wanted = "" if version == row.version else version
+    if wanted:
+        principal.require("manage_agents")
+        if reason := former.problem_of(row, wanted):
+            raise VersionGone(f"Version {version[:16]} cannot run. {reason}")
     runs = list(data_sets.runs_of(principal, data_set).values_list("pk", flat=True))
     with transaction.atomic():
-        row = Trial(team=data_set.team, data_set=data_set, agent=agent, created_by=principal.label)
-        row.save(force_insert=True)
+        trial = Trial(
+            team=data_set.team, data_set=data_set, agent=agent, version=wanted,
+            created_by=principal.label,
+        )  # fmt: skip
+        trial.save(force_insert=True)
         TrialRun.objects.bulk_create(
-            TrialRun(team=row.team, trial=row, run_id=run_id) for run_id in runs
+            TrialRun(team=trial.team, trial=trial, run_id=run_id) for run_id in runs
         )
-        trials = Trial.objects.for_team(row.team).filter(data_set=data_set)
+        trials = Trial.objects.for_team(trial.team).filter(data_set=data_set)
         old = trials.order_by("-pk").values_list("pk", flat=True)[MOST_TRIALS:]
         trials.filter(pk__in=list(old)).delete()
-        audit.record(principal, row.team, "trial.started", str(row.pk), agent=agent)
-    return go_on(principal, row.pk)
+        audit.record(
+            principal, trial.team, "trial.started", str(trial.pk), agent=agent,
+            version=wanted or row.version,
+        )  # fmt: skip
+    return go_on(principal, trial.pk)
 
 
 def go_on(principal: Principal, key: UUID) -> Trial:
@@ -96,7 +118,7 @@ def go_on(principal: Principal, key: UUID) -> Trial:
                 continue
             try:
                 with transaction.atomic():
-                    entry.again = _again(principal, entry.run_id, row.agent)
+                    entry.again = _again(principal, entry.run_id, row)
             except LimitReached:
                 break
             except HostError as error:
@@ -126,6 +148,10 @@ def _counted(rows: TeamQuerySet[Trial]) -> TeamQuerySet[Any]:
     return rows.annotate(waiting=Count("entries", filter=not_started))
 
 
-def _again(principal: Principal, run_id: UUID, agent: str) -> Run:
+def _again(principal: Principal, run_id: UUID, trial: Trial) -> Run:
     run = access.find(principal, run_id)
-    return again.changed(principal, run_id, agent=agent, text=again.last_said(run))
+    new = again.changed(principal, run_id, agent=trial.agent, text=again.last_said(run))
+    if trial.version:
+        # In the transaction of its start: no worker has seen it.
+        Run.objects.for_team(trial.team).filter(pk=new.pk).update(wanted_version=trial.version)
+    return new

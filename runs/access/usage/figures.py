@@ -5,6 +5,7 @@ and the runs that have not ended. All of the team's runs count, also those in pr
 ``listed`` leaves out the private ones of others, which the reader's list of runs does not show.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -69,7 +70,7 @@ _TOOK = """
 with {changes}, fresh as ({took})
 select agent.slug, counted.bucket, counted.runs
   from (select total.agent_id, total.bucket, sum(total.runs)::bigint as runs
-          from (select at, agent_id, owner, bucket, runs from runs_usagetook
+          from (select at, agent_id, owner, bucket, runs from {stored}
                  where team_id = %(team)s and at >= %(since)s and at < %(until)s
                 union all
                 select at, agent_id, owner, bucket, runs from fresh) total
@@ -216,16 +217,25 @@ def durations(
 
 
 def buckets(reach: Reach, period: Period) -> dict[str, dict[int, int]]:
-    """By agent: how many runs were in each bucket of durations (``percentile``), of whole days."""
-    statement = _TOOK.format(changes=_CHANGES, took=sums.took("changes"), of_agents=_OF_AGENTS)
+    """By agent: how many runs were in each bucket of durations (``percentile``).
+
+    Whole days are read by the day, the hours before and after them by the hour.
+    """
+    by_agent: dict[str, Counter[int]] = {}
+    for part in period.parts():
+        for slug, bucket, runs in _took(reach, part):
+            by_agent.setdefault(slug, Counter())[bucket] += runs
+    return {slug: dict(+counts) for slug, counts in by_agent.items()}
+
+
+def _took(reach: Reach, period: Period) -> list[tuple[str, int, int]]:
+    stored = "runs_usagetook" if period.has_whole_days else "runs_usagetookhour"
+    statement = _TOOK.format(
+        changes=_CHANGES, took=sums.took("changes"), stored=stored, of_agents=_OF_AGENTS
+    )
     with connection.cursor() as cursor:
         cursor.execute(statement, _scope(reach, period))
-        counts = cursor.fetchall()
-    by_agent: dict[str, dict[int, int]] = {}
-    for slug, bucket, runs in counts:
-        if runs > 0:
-            by_agent.setdefault(slug, {})[bucket] = runs
-    return by_agent
+        return cursor.fetchall()
 
 
 def percentile(buckets: Mapping[int, int], share: float) -> float | None:

@@ -131,10 +131,11 @@ class Trials(APIView):
 
     @extend_schema(request=shapes.TrialBody, responses={201: shapes.ComparisonSerializer})
     def post(self, request: Request, data_set_id: UUID) -> Response:
-        """Run a data set again, each run in a new thread, with an agent as it is now."""
+        """Run a data set again, each run in a new thread, with an agent or a version of it."""
         principal = principal_of(request)
         data_sets.find(principal, data_set_id)
-        row = trials.start(principal, data_set_id, shapes.TrialBody.read(request)["agent"])
+        values = shapes.TrialBody.read(request)
+        row = trials.start(principal, data_set_id, values["agent"], values["version"])
         return _comparison(request, row, 201)
 
 

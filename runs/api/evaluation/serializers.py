@@ -102,6 +102,10 @@ class TrialBody(Body):
     """The agent that runs the data set again."""
 
     agent = serializers.CharField(max_length=64)
+    version = serializers.CharField(
+        max_length=16, required=False, default="", allow_blank=True,
+        help_text="A former version of the agent, by those who manage agents; absent: the present.",
+    )  # fmt: skip
 
 
 class SideSerializer(serializers.ModelSerializer[Run]):
@@ -112,8 +116,8 @@ class SideSerializer(serializers.ModelSerializer[Run]):
 
     class Meta:
         model = Run
-        fields = ["id", "agent", "status", "error_code", "answered", "took_ms", "cost",
-                  "tokens_in", "tokens_out"]  # fmt: skip
+        fields = ["id", "agent", "agent_version", "status", "error_code", "answered", "took_ms",
+                  "cost", "tokens_in", "tokens_out"]  # fmt: skip
         read_only_fields = fields
 
     def get_took_ms(self, run: Run) -> int | None:
@@ -141,7 +145,7 @@ class TrialSerializer(serializers.ModelSerializer[Trial]):
 
     class Meta:
         model = Trial
-        fields = ["id", "data_set", "agent", "waiting", "created_by", "created_at"]
+        fields = ["id", "data_set", "agent", "version", "waiting", "created_by", "created_at"]
         read_only_fields = fields
 
 

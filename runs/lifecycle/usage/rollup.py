@@ -11,9 +11,10 @@ from collections.abc import Callable
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Q
 
 from agui_host.backends.postgres import clock
-from runs.lifecycle.usage.sums import FOLD, RECOUNT
+from runs.lifecycle.usage.sums import EDITION, FOLD, RECOUNT
 from runs.models import TeamUsage, UsageChange
 
 BATCH = 5_000
@@ -22,13 +23,16 @@ LOCK = "select pg_advisory_xact_lock(hashtextextended('agui.usage.' || %(team)s:
 EMPTY = (
     "delete from runs_usage where team_id = %(team)s and parts = 0",
     "delete from runs_usagetook where team_id = %(team)s and runs = 0",
+    "delete from runs_usagetookhour where team_id = %(team)s and runs = 0",
+    "delete from runs_usageversion where team_id = %(team)s and runs = 0",
 )
 
 
 def run_once(seconds: float, leaving: Callable[[], bool] = bool) -> int:
     """Add up changes, for so many seconds at most; how many. The teams take turns."""
     until, total = time.monotonic() + seconds, 0
-    for team_id in TeamUsage.objects.filter(counted_at=None).values_list("team_id", flat=True):
+    never = Q(counted_at=None) | Q(counted_as__lt=EDITION)
+    for team_id in TeamUsage.objects.filter(never).values_list("team_id", flat=True):
         if leaving() or time.monotonic() >= until:
             return total
         recount(team_id)
@@ -54,7 +58,8 @@ def fold(team_id: UUID, most: int = BATCH) -> int:
 def recount(team_id: UUID) -> int:
     """Make a team's usage again from its runs; how many have ended."""
     count = _locked(team_id, RECOUNT)
-    TeamUsage.objects.filter(team=team_id).update(counted_at=clock.now())
+    usage = TeamUsage.objects.filter(team=team_id)
+    usage.update(counted_at=clock.now(), counted_as=EDITION)
     return count
 
 

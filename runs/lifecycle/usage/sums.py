@@ -2,21 +2,26 @@
 
 from runs.models import Grain
 
+EDITION = 1
+"""Changes with each new table of sums: teams that were counted without it are counted again."""
 BASE = 1.1
 """A bucket's upper bound is so many times that of the bucket before."""
 BUCKET = f"ceil(ln(greatest({{took}}, 1)::float8) / ln({BASE}::float8))::smallint"
+DURATION = f"case when took_ms is not null then {BUCKET.format(took='took_ms')} end"
+NO_DURATION = -1
 OUTCOMES = ("succeeded", "interrupted", "cancelled", "failed")
 AMOUNTS = ("tokens_in", "tokens_out", "tokens_cached", "cost", "questions", "queued_ms")
 MEASURES = ("parts", "runs", *OUTCOMES, *AMOUNTS)
 COLUMNS = ("at", "agent_id", "person", "owner", "model")
 DAY = "date_trunc('day', at, 'UTC')"
 
-PERSON = "case run.end_user when '' then run.started_by else 'end:' || run.end_user end"
+PERSON = """case run.end_user when '' then run.started_by
+            else runs_usage_end_user(run.end_user, run.starter) end"""
 """Whose run it is: the end user's for whom a key acts, else that of the person or key."""
 
 # A team's runs that have ended, as the trigger describes them (runs/sql/usage.sql).
 ENDED = f"""
-select 1 as sign, run.agent_id, {PERSON} as person,
+select 1 as sign, run.agent_id, run.agent_version, {PERSON} as person,
        case thread.visibility when 'private' then thread.creator else '' end as owner,
        run.created_at, run.status, run.tokens_in,
        run.tokens_out, run.tokens_cached, run.cost, run.by_model, run.questions, run.queued_ms,
@@ -57,9 +62,15 @@ _SHARED = {
     "cost": "cost",
 }
 _TOOK = """
-select date_trunc('day', created_at, 'UTC') as at, agent_id, owner, {bucket} as bucket,
+select date_trunc('{unit}', created_at, 'UTC') as at, agent_id, owner, {bucket} as bucket,
        sum(sign) as runs
   from {changes} where took_ms is not null group by 1, 2, 3, 4
+"""
+_VERSIONS = """
+select agent_id, agent_version as version, owner, coalesce({bucket}, {none}) as bucket,
+       sum(sign) as runs, coalesce(sum(sign) filter (where status = 'failed'), 0) as failed,
+       sum(sign * coalesce(cost::numeric, 0)) as cost
+  from {changes} where agent_version <> '' group by 1, 2, 3, 4
 """
 _SUMMED = "select '{grain}' as grain, {keys}, {sums} from parts group by 1, 2, 3, 4, 5, 6"
 _STORED = """
@@ -68,25 +79,35 @@ select %(team)s, {keys}, {names} from summed
     on conflict (team_id, {keys}) do update set {values}
 """
 _STORED_TOOK = """
-insert into runs_usagetook as stored (team_id, at, agent_id, owner, bucket, runs)
-select %(team)s, at, agent_id, owner, bucket, runs from took
+insert into runs_usagetook{suffix} as stored (team_id, at, agent_id, owner, bucket, runs)
+select %(team)s, at, agent_id, owner, bucket, runs from took{suffix}
     on conflict (team_id, at, agent_id, owner, bucket) do update set {values}
+"""
+_STORED_VERSIONS = """
+insert into runs_usageversion as stored (
+    team_id, agent_id, version, owner, bucket, runs, failed, cost)
+select %(team)s, agent_id, version, owner, bucket, runs, failed, cost from versions
+    on conflict (team_id, agent_id, version, owner, bucket) do update set {values}
+"""
+_MADE = """
+parts as ({parts}), summed as ({summed}), took as ({took}), tookhour as ({took_hour}),
+versions as ({versions}),
+stored_sums as ({stored}), stored_took as ({stored_took}),
+stored_took_hour as ({stored_took_hour}), stored_versions as ({stored_versions})
 """
 _FOLD = """
 with batch as (
     delete from runs_usagechange where id in (
         select id from runs_usagechange where team_id = %(team)s order by id limit %(most)s)
     returning *),
-parts as ({parts}), summed as ({summed}), took as ({took}),
-stored_sums as ({stored}), stored_took as ({stored_took})
+{made}
 select count(*) from batch
 """
 # One statement, which sees one moment: a run that ends at the same time is in neither.
 _RECOUNT = """
 with gone as (delete from runs_usagechange where team_id = %(team)s),
 ended as ({ended}),
-parts as ({parts}), summed as ({summed}), took as ({took}),
-stored_sums as ({stored}), stored_took as ({stored_took}),
+{made},
 left_sums as (
     delete from runs_usage u where u.team_id = %(team)s and not exists (
         select from summed s where (s.grain, s.at, s.person, s.owner, s.model)
@@ -95,7 +116,15 @@ left_sums as (
 left_took as (
     delete from runs_usagetook u where u.team_id = %(team)s and not exists (
         select from took t where (t.at, t.agent_id, t.owner, t.bucket)
-             = (u.at, u.agent_id, u.owner, u.bucket)))
+             = (u.at, u.agent_id, u.owner, u.bucket))),
+left_took_hour as (
+    delete from runs_usagetookhour u where u.team_id = %(team)s and not exists (
+        select from tookhour t where (t.at, t.agent_id, t.owner, t.bucket)
+             = (u.at, u.agent_id, u.owner, u.bucket))),
+left_versions as (
+    delete from runs_usageversion u where u.team_id = %(team)s and not exists (
+        select from versions v where (v.agent_id, v.version, v.owner, v.bucket)
+             = (u.agent_id, u.version, u.owner, u.bucket)))
 select count(*) from ended
 """
 KEYS = ", ".join(("grain", *COLUMNS))
@@ -115,9 +144,14 @@ def parts(changes: str) -> str:
     return _PARTS.format(changes=changes, amounts=", ".join(amounts), shares=", ".join(shares))
 
 
-def took(changes: str) -> str:
-    """How many runs among ``changes`` are in each bucket of durations."""
-    return _TOOK.format(changes=changes, bucket=BUCKET.format(took="took_ms"))
+def took(changes: str, unit: str = "day") -> str:
+    """How many runs among ``changes`` are in each bucket of durations, by day or hour."""
+    return _TOOK.format(changes=changes, bucket=BUCKET.format(took="took_ms"), unit=unit)
+
+
+def versions(changes: str) -> str:
+    """How the runs of each version among ``changes`` have fared."""
+    return _VERSIONS.format(changes=changes, bucket=DURATION, none=NO_DURATION)
 
 
 def sums() -> str:
@@ -143,16 +177,23 @@ def _values(*names: str, added: bool) -> str:
 
 
 def _statement(template: str, changes: str, *, added: bool) -> str:
-    return template.format(
-        ended=ENDED,
+    runs = _values("runs", added=added)
+    made = _MADE.format(
         parts=parts(changes),
         summed=_summed(),
         took=took(changes),
+        took_hour=took(changes, "hour"),
+        versions=versions(changes),
         stored=_STORED.format(
             keys=KEYS, names=", ".join(MEASURES), values=_values(*MEASURES, added=added)
         ),
-        stored_took=_STORED_TOOK.format(values=_values("runs", added=added)),
+        stored_took=_STORED_TOOK.format(suffix="", values=runs),
+        stored_took_hour=_STORED_TOOK.format(suffix="hour", values=runs),
+        stored_versions=_STORED_VERSIONS.format(
+            values=_values("runs", "failed", "cost", added=added)
+        ),
     )
+    return template.format(ended=ENDED, made=made.strip())
 
 
 FOLD = _statement(_FOLD, "batch", added=True)

@@ -2,5 +2,6 @@
 
 from runs.models.evaluation.data_set import DataSet, DataSetRun, Trial, TrialRun
 from runs.models.evaluation.label import RunLabel
+from runs.models.evaluation.terms import AgentTerms
 
-__all__ = ["DataSet", "DataSetRun", "RunLabel", "Trial", "TrialRun"]
+__all__ = ["AgentTerms", "DataSet", "DataSetRun", "RunLabel", "Trial", "TrialRun"]

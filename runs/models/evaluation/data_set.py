@@ -45,11 +45,15 @@ class DataSetRun(TeamOwned):
 
 
 class Trial(TeamOwned):
-    """The runs of a data set, started again with the agent of this slug as it is now."""
+    """The runs of a data set, started again with the agent of this slug.
+
+    ``version`` is that of the agent which they run; "" for the agent as it is now.
+    """
 
     id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
     data_set = models.ForeignKey(DataSet, on_delete=models.CASCADE, related_name="trials")
     agent = models.CharField(max_length=64)
+    version = models.CharField(max_length=16, blank=True, default="", db_default="")
     created_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -13,6 +13,7 @@ from agui_host.runtimes.models import OnCodeChange
 from agui_host.runtimes.versions.codes import code_of
 from events.writer.lease import Lease
 from runs.access import context
+from runs.access.evaluation import former
 from runs.lifecycle.lifecycle import Claimed
 from runs.lifecycle.recovery.continuing import Continued
 from runs.lifecycle.recovery.effects import Attempt
@@ -31,9 +32,11 @@ async def make(
 
     A context provider that fails becomes a finding of ``intake``.
 
-    Raises RunFailed if the agent does not continue the runs of another version of its code.
+    Raises RunFailed if the agent does not continue the runs of another version of its code, or if
+    the version that the run is to have is gone.
     """
     run, agent = claimed.run, claimed.run.agent
+    await former.put_on(run)
     ends = agent.on_code_change == OnCodeChange.END
     if ends and isinstance(claimed, Continued) and claimed.code_changed:
         raise RunFailed(RunErrorCode.CODE_CHANGED, CHANGED)

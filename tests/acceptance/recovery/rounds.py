@@ -8,17 +8,18 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from websockets.sync.client import connect
 
-from agui_host.embedded import supervisor
+from agui_host.embedded import paths, supervisor
 from tests.acceptance.host import Host, sse, wait_for
 from tests.acceptance.recovery.transports import followers
 from tests.acceptance.recovery.twenty_effects import EFFECTS, PHASES, lines
 from tests.conftest import own_data_dir
+from tests.proxy import Proxy
 
 SETTINGS = {
     "AGUI_AGENT_MODULES": "tests.acceptance.recovery.twenty_effects",
@@ -109,21 +110,24 @@ class Round:
         self.followers = followers.follow(host, begun[0]) if follows else []
         self.readers = [[Stream(host, run), Socket(host, run)] for run in self.ids]
 
-    def wait_for_the_middle(self) -> int:
+    def wait_for_the_middle(self, worker: int | None = None) -> int:
         """A run is in its middle, with most of its effects before it; the process of its worker.
 
-        On a slow machine the first runs are at their end before the last ones begin.
+        On a slow machine the first runs are at their end before the last ones begin. Only runs of
+        the process ``worker`` count, if one is given.
         """
         least = self.random.randrange(2, EFFECTS // 3)
-        middle: list[Path] = []
+        workers: list[int] = []
 
         def reached() -> bool:
             done = {own: len(lines(own / "happened")) for own in self.folders}
-            middle[:] = [own for own in self.folders if least <= done[own] <= EFFECTS // 2]
-            return bool(middle)
+            middle = [own for own in self.folders if least <= done[own] <= EFFECTS // 2]
+            pids = [int(lines(own / "worker")[0][0]) for own in middle]
+            workers[:] = [pid for pid in pids if worker in (None, pid)]
+            return bool(workers)
 
         wait_for(reached, "the middle")
-        return int(lines(middle[0] / "worker")[0][0])
+        return workers[0]
 
     def wait_for_the_kill(self) -> float:
         """The moment at which the first run has killed its worker."""
@@ -180,36 +184,54 @@ class Hurt(NamedTuple):
 def hurt(
     workers: "Pair", folder: Path, seed: int, runs: int, fault: str, *, follows: bool = False
 ) -> Hurt:
-    """Play a round whose worker is killed (``kill``), frozen (``stop``) or replaced (``term``).
+    """Play a round whose worker is hurt, and check each log, reader's stream and effect.
 
-    Checks each log, each reader's stream and each effect; ``follows`` as of a Round.
+    It is killed (``kill``), frozen (``stop``), replaced (``term``), or reaches neither PostgreSQL
+    nor Valkey (``hole``). ``follows`` as of a Round.
     """
     workers.revive()
-    of_seed = Round(workers.host, folder, seed, runs, kills=fault == "kill", follows=follows)
-    if fault == "kill":
-        moment, logs = of_seed.wait_for_the_kill(), of_seed.ended()
-        assert continued_after(logs[0], moment), "the fault has fired"
-    else:
-        victim = workers.process(of_seed.wait_for_the_middle())
-        moment = time.time()
-        victim.send_signal(signal.SIGSTOP if fault == "stop" else signal.SIGTERM)
-        try:
-            if fault == "term":
-                wait_for(lambda: victim.poll() is not None, "the worker to leave", 20)
-            logs = of_seed.ended()
-        finally:
-            victim.send_signal(signal.SIGCONT)
-    recoveries = [each for log in logs if (each := continued_after(log, moment))]
-    assert recoveries, "the fault has fired"
-    reason, within = ("shutdown", 0.0) if fault == "term" else ("worker_lost", KNOWN_AFTER)
-    assert {why for why, _ in recoveries} == {reason}
-    assert max(seconds for _, seconds in recoveries) < within + WITHIN
-    repeated = of_seed.check_effects(most_repeated=0 if fault == "term" else 1)
-    if fault == "stop":  # What the worker still does when it wakes up does not count.
-        wait_for(lambda: victim.poll() is not None, "the pruned worker to leave", 60)
-        for run, log in zip(of_seed.ids, logs, strict=True):
-            assert [frame["event"] for frame in workers.host.events(run)] == log
+    with ExitStack() as stack:
+        ways = stack.enter_context(workers.apart()) if fault == "hole" else []
+        of_seed = Round(workers.host, folder, seed, runs, kills=fault == "kill", follows=follows)
+        if fault == "kill":
+            moment, logs = of_seed.wait_for_the_kill(), of_seed.ended()
+            assert continued_after(logs[0], moment), "the fault has fired"
+        else:
+            apart = workers.second.process if ways else None
+            victim = workers.process(of_seed.wait_for_the_middle(apart.pid if apart else None))
+            moment = time.time()
+            with _broken(victim, fault, ways):
+                logs = of_seed.ended()
+        recoveries = [each for log in logs if (each := continued_after(log, moment))]
+        assert recoveries, "the fault has fired"
+        reason, within = ("shutdown", 0.0) if fault == "term" else ("worker_lost", KNOWN_AFTER)
+        assert {why for why, _ in recoveries} == {reason}
+        assert max(seconds for _, seconds in recoveries) < within + WITHIN
+        repeated = of_seed.check_effects(most_repeated=0 if fault == "term" else 1)
+        if fault in ("stop", "hole"):  # What such a worker does afterwards does not count.
+            wait_for(lambda: victim.poll() is not None, "the pruned worker to leave", 60)
+            for run, log in zip(of_seed.ids, logs, strict=True):
+                assert [frame["event"] for frame in workers.host.events(run)] == log
     return Hurt(recoveries, sum(repeated.values()))
+
+
+@contextmanager
+def _broken(victim: "subprocess.Popen[bytes]", fault: str, ways: list[Proxy]) -> Iterator[None]:
+    """Until the end, the process is frozen or cut off; or it leaves at once (``term``)."""
+    if ways:
+        for way in ways:
+            way.dark = True
+            way.swallow()
+    else:
+        victim.send_signal(signal.SIGSTOP if fault == "stop" else signal.SIGTERM)
+    try:
+        if fault == "term":
+            wait_for(lambda: victim.poll() is not None, "the worker to leave", 20)
+        yield
+    finally:
+        for way in ways:
+            way.dark = False
+        victim.send_signal(signal.SIGCONT)
 
 
 class Pair:
@@ -232,6 +254,20 @@ class Pair:
                 job.stop()
                 self.host.spawn(job)
         self.wait_for_both()
+
+    @contextmanager
+    def apart(self) -> Iterator[list[Proxy]]:
+        """The second worker is another process, whose only ways to both engines are proxies."""
+        sockets = paths.socket_dir(self.host.data)
+        with Proxy(str(sockets / ".s.PGSQL.5432")) as sql, Proxy(str(sockets / "valkey")) as bell:
+            self.second.stop()
+            self.host.spawn(
+                self.second,
+                DATABASE_URL=f"postgres://postgres@{sql.host}:{sql.port}/postgres",
+                REDIS_URL=f"redis://{bell.host}:{bell.port}/0",
+            )
+            self.wait_for_both()
+            yield [sql, bell]
 
     def process(self, pid: int) -> "subprocess.Popen[bytes]":
         """The worker's process with this number."""

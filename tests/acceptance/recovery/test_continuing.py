@@ -1,4 +1,4 @@
-"""A worker is killed, frozen or stopped in the middle of runs of twenty effects.
+"""A worker is killed, frozen, stopped or cut off in the middle of runs of twenty effects.
 
 Each run ends under its id, in its log, with every finished effect made once; readers that were
 connected see one stream. ``tests/soak/recovery/test_continuing.py`` does it a thousand times.
@@ -35,3 +35,8 @@ def test_stopped_by_a_deploy(workers: Pair, tmp_path: Path) -> None:
 def test_frozen(workers: Pair, tmp_path: Path) -> None:
     """What the worker still does when it wakes up does not count."""
     hurt(workers, tmp_path, 4, RUNS, "stop")
+
+
+def test_cut_off(workers: Pair, tmp_path: Path) -> None:
+    """From both engines, by a network that swallows everything; it leaves when that is over."""
+    hurt(workers, tmp_path, 5, RUNS, "hole")

@@ -60,7 +60,8 @@ def test_a_budget_leads_to_its_runs(cast: Cast, browse: Browse) -> None:
         ("agent", str(cast.echo.pk), "agent=echo"),
         ("person", str(member.pk), "started_by=user%3Abob"),
         ("person", "end:ann", "started_by=end%3Aann"),
-        ("person", f"end:eve@{key.prefix}", "started_by=end%3Aeve"), ("team", "", "since="),
+        ("person", f"end:eve@{key.prefix}", f"started_by=end%3Aeve%40{key.prefix}"),
+        ("team", "", "since="),
     ):  # fmt: skip
         body = NEW | {"scope": scope, "of": of}
         assert client.post("/budgets/", body).status_code == 302, scope

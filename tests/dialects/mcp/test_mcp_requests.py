@@ -133,12 +133,27 @@ def test_runs_of_others_and_unmarked_agents(cast: Cast) -> None:
     assert Run.objects.count() == 1
 
 
+DECIDED = {"approved": False, "reason": "why"}
+"""The form of an approval that no form can ask by its own members."""
+
+
 @pytest.mark.parametrize(
     ("schema", "content", "payload"),
     [
         (None, {"approved": True}, {"approved": True}),
         ({"type": "boolean"}, {"answer": False}, False),
         ({"type": "array", "items": {}}, {"answer": "x"}, "x"),
+        ({"enum": ["approve", "deny"]}, {"answer": "deny"}, "deny"),
+        ({"oneOf": [{"const": 1, "title": "Approve"}, {"const": 2}]}, DECIDED, DECIDED),
+        (
+            {
+                "type": "object",
+                "properties": {"decision": {"$ref": "#/$defs/words"}},
+                "$defs": {"words": {"enum": ["approve", "deny"]}},
+            },
+            DECIDED,
+            DECIDED,
+        ),
         (
             {"type": "object", "properties": {"n": {"type": "integer"}, "deep": {}}},
             {"n": 1},

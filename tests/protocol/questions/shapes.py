@@ -16,6 +16,12 @@ BATCH: Wire = {
 ONE: Wire = {
     "action_requests": BATCH["action_requests"][:1], "review_configs": BATCH["review_configs"][:1]
 }  # fmt: skip
+HUMAN: Wire = {
+    "action_request": {"action": "pay", "args": {"amount": 5}}, "description": "Pays a bill.",
+    "config": {
+        "allow_accept": True, "allow_edit": True, "allow_respond": True, "allow_ignore": True
+    },
+}  # fmt: skip
 PER_CALL: Wire = {
     "type": "tool_approval", "tool_call_id": "c", "name": "pay", "args": {"amount": 5},
     "description": "",

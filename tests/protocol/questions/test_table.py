@@ -7,12 +7,22 @@ import pytest
 from agui_host.protocol.intake.response_schema import ResponseSchema
 from agui_host.protocol.questions import table
 from agui_host.protocol.questions.decision import Undecidable
-from tests.protocol.questions.shapes import AG2, BATCH, ONE, PER_CALL, PYDANTIC, Wire, langchain
+from tests.protocol.questions.shapes import (
+    AG2,
+    BATCH,
+    HUMAN,
+    ONE,
+    PER_CALL,
+    PYDANTIC,
+    Wire,
+    langchain,
+)
 
 YES: Wire = {"approved": True}
 NO: Wire = {"approved": False, "reason": "too much"}
 EDIT: Wire = {"approved": True, "arguments": {"amount": 4}}
 EDITED = {"type": "edit", "edited_action": {"name": "pay", "args": {"amount": 4}}}
+PAY = {"action": "pay", "args": {"amount": 4}}
 REJECTED = {"type": "reject", "message": "too much"}
 
 
@@ -48,6 +58,11 @@ def payload(question: Wire, value: Any, **more: Any) -> Any:
         (langchain(PER_CALL), YES, {"type": "approve"}),
         (langchain(PER_CALL), NO, REJECTED),
         (langchain(PER_CALL), EDIT, EDITED),
+        (langchain([HUMAN]), YES, [{"type": "accept", "args": None}]),
+        (langchain(HUMAN), True, [{"type": "accept", "args": None}]),
+        (langchain([HUMAN]), NO, [{"type": "response", "args": "too much"}]),
+        (langchain([HUMAN]), "no", [{"type": "ignore", "args": None}]),
+        (langchain([HUMAN]), EDIT, [{"type": "edit", "args": PAY}]),
         (AG2, YES, True),
         (AG2, NO, False),
         (AG2, "yes", True),
@@ -122,6 +137,7 @@ def limited(*allowed: str) -> Wire:
         (limited("approve"), NO),
         (limited("approve"), EDIT),
         (limited("edit", "reject"), YES),
+        (langchain([{**HUMAN, "config": {"allow_edit": True}}]), NO),
         (langchain(BATCH), EDIT),
         (AG2, EDIT),
         (schema(type="boolean"), EDIT),
@@ -167,6 +183,8 @@ def test_a_payload_that_would_kill_the_graph_does_not_fit(wrong: Any) -> None:
         langchain("What is your name?"),
         langchain({"question": "Sure?"}),
         langchain({"action_requests": []}),
+        langchain([{**HUMAN, "config": {}}]),
+        langchain([HUMAN, HUMAN]),
         langchain({"action_requests": ["pay"]}),
         langchain({"action_requests": [{"name": "pay"}] * 51}),
     ],
@@ -177,15 +195,24 @@ def test_other_questions_are_no_approvals(question: Wire) -> None:
     assert table.response_schema(question) == question.get("responseSchema")
 
 
-def test_a_schema_that_refers_to_itself_stays_as_it_is() -> None:
+def test_definitions_that_a_schema_refers_to_stay_at_its_top() -> None:
     definitions = {"$defs": {"yes": BOOLEAN}}
     question = members("confirmed", confirmed=BOOLEAN, more={"$ref": "#/$defs/yes"})
     question["responseSchema"] |= definitions
+    served = ResponseSchema(table.response_schema(question) or {})
+    assert payload(question, YES) == {"confirmed": True}
+    for answer in (YES, {"confirmed": True, "more": False}):
+        assert served.problems(answer) == []
+    assert served.problems({"confirmed": True, "more": 1})
+
+
+def test_a_schema_that_refers_to_itself_stays_as_it_is() -> None:
+    question = members("confirmed", confirmed=BOOLEAN, more={"$ref": "#/properties/confirmed"})
     assert table.response_schema(question) == question["responseSchema"]
     assert payload(question, YES) == {"confirmed": True}
-    words = {"type": ["boolean", "string"], "not": {"$ref": "#/$defs/never"}}
+    words = {"type": ["boolean", "string"], "not": {"$ref": "#/own/never"}}
     question = schema(**words)
-    question["responseSchema"] |= {"$defs": {"never": {"const": "never"}}}
+    question["responseSchema"] |= {"own": {"never": {"const": "never"}}}
     assert table.response_schema(question) == question["responseSchema"]
     assert payload(question, YES) is True
 
@@ -202,6 +229,7 @@ def test_a_reference_can_lead_to_what_is_no_schema() -> None:
     ("value", "is_yes"),
     [
         (True, True), (False, False), (YES, True), (NO, False),
+        ([{"type": "accept"}], True), ([{"type": "ignore"}], False), ("deny", False), ("go", True),
         ({"confirmed": False}, False), ({"accepted": True}, True),
         ({"decisions": [{"type": "approve"}, {"type": "edit"}]}, True),
         ({"decisions": [{"type": "approve"}, REJECTED]}, False), (REJECTED, False), (None, True),

@@ -110,6 +110,16 @@ def test_durations_and_questions(busy: Cast) -> None:
     assert value is not None
     assert 90 < value < 110
     assert look(made(busy.alice, "p95_duration", 50, least_runs=100)).value is None
+    Run.objects.filter(pk=slow.pk, team=busy.team).update(
+        created_at=timezone.now() - timedelta(hours=3)
+    )
+    for count in (bool, rollup.run_once):  # before the runs are added up, and after
+        count(60)
+        values = [look(made(busy.alice, "p95_duration", 50, agent="echo", window_hours=hours)).value
+                  for hours in (1, 4, 100)]  # fmt: skip
+        assert values[0] is not None
+        assert values[0] < 10, "the slow run is older than the window"
+        assert values[1] == values[2] == value
     open_run = interrupted(busy.alice, question("i"))
     now = made(busy.alice, "waiting_questions", 1, window_hours=0)
     later = made(busy.alice, "waiting_questions", 1, window_hours=1)

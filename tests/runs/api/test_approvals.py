@@ -9,7 +9,7 @@ from agui_host.protocol.intake.response_schema import ResponseSchema
 from runs.models import Interrupt, Run
 from tests.asgi import Answer, ask_now
 from tests.cast import Cast
-from tests.protocol.questions.shapes import AG2, BATCH, ONE, PYDANTIC, Wire, langchain
+from tests.protocol.questions.shapes import AG2, BATCH, HUMAN, ONE, PYDANTIC, Wire, langchain
 from tests.runs.asking import interrupted, question, standing
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,6 +20,7 @@ APPROVED: Wire = {"decisions": [{"type": "approve"}]}
 EDITED: Wire = {
     "decisions": [{"type": "edit", "edited_action": {"name": "pay", "args": {"amount": 4}}}]
 }
+WORDS: Wire = {**question("q"), "responseSchema": {"type": "string", "enum": ["approve", "deny"]}}
 EDIT: Wire = {"approved": True, "arguments": {"amount": 4}}
 
 
@@ -46,6 +47,9 @@ def brought(answer: Answer) -> list[Wire]:
         (AG2, NO, False),
         (PYDANTIC, EDIT, {"approved": True, "editedArgs": {"amount": 4}}),
         (question("q"), NO, NO),
+        (WORDS, YES, "approve"),
+        (WORDS, NO, "deny"),
+        (langchain([HUMAN]), NO, [{"type": "response", "args": "too much"}]),
     ],
     ids=str,
 )  # fmt: skip
@@ -68,6 +72,14 @@ def test_the_schema_of_a_question_says_what_it_takes(cast: Cast) -> None:
         assert ResponseSchema(served).problems(answer) == []
     for answer in ({"approved": "yes"}, {"decisions": []}, {"decisions": [{"type": "go"}]}, 1):
         assert ResponseSchema(served).problems(answer)
+
+
+def test_a_question_without_a_yes_says_what_it_takes(cast: Cast) -> None:
+    interrupted(cast.alice, {**WORDS, "responseSchema": {"enum": ["red", "blue"]}})
+    refused = send(cast, YES)
+    assert refused.status == 422, refused.body
+    assert "no yes and no; it takes red, blue." in str(refused.json["error"]["details"])
+    assert brought(send(cast, {"status": "resolved", "payload": "red"}))[0]["payload"] == "red"
 
 
 def test_an_answer_that_would_kill_the_run_is_refused(cast: Cast) -> None:

@@ -5,8 +5,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
+from procrastinate.contrib.django.utils import connector_params
 from pytest_django import Settings
 
 from agui_host.backends.postgres.bridge import db
@@ -27,6 +29,11 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.filterwarnings("ignore:`get_config_jsonschema` is deprecated"),
 ]
+
+
+WAITING = """
+select pid from pg_locks where relation = 'langgraph.checkpoints'::regclass and not granted
+"""
 
 
 def stored(team: str, thread: str) -> int:
@@ -96,6 +103,32 @@ async def test_it_continues_after_its_last_checkpoint(
     assert run.status == "succeeded", log[-1]
     assert (tmp_path / "tools").read_text().split() == tools
     assert texts(log) == [("user", "Find it"), ("assistant", FACTS), ("assistant", ANSWER)]
+
+
+async def test_it_is_lost_between_a_nodes_result_and_the_next_checkpoint(
+    workers: Any, tmp_path: Path
+) -> None:
+    """The result is stored, so the node is not run again; the nodes after it are run."""
+    from tests.acceptance.recovery.kinds import two_nodes
+
+    made = await workers("first")
+    async with asyncio.timeout(20):
+        while not (tmp_path / "fired").exists():
+            await asyncio.sleep(0.01)
+        with psycopg.connect(**connector_params()) as other:
+            other.execute("lock table langgraph.checkpoints in share mode")
+            *_, world = two_nodes.worlds.values()
+            world.released.set()
+            while (waiting := other.execute(WAITING).fetchone()) is None:
+                await asyncio.sleep(0.01)
+            assert await db(lose, made.run)
+            other.execute("select pg_terminate_backend(%s)", waiting)
+            await asyncio.wait({made.task})
+    await made.take()
+    run, log = await settled(await made.to_the_end())
+    assert run.status == "succeeded", log[-1]
+    assert (tmp_path / "tools").read_text().split() == ["first", "second"]
+    assert [text for _, text in texts(log)] == ["Find it", two_nodes.FACTS, two_nodes.ANSWER]
 
 
 async def test_its_checkpoints_are_erased_with_the_thread(workers: Any, cast: Cast) -> None:

@@ -1,6 +1,7 @@
 """The usage of a team equals a recount of its runs, in any order of ends, purges and erasures."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,10 +12,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agui_host.errors import HostError
+from agui_host.runtimes.models import Agent
 from runs.lifecycle import lifecycle
 from runs.lifecycle.deletion import erasure
-from runs.lifecycle.usage import rollup
-from runs.models import Grain, Run, TeamUsage, Thread, Usage, UsageChange, UsageTook, Visibility
+from runs.lifecycle.usage import rollup, sums
+from runs.models import (
+    Grain,
+    Run,
+    TeamUsage,
+    Thread,
+    Usage,
+    UsageChange,
+    UsageTook,
+    UsageTookHour,
+    UsageVersion,
+    Visibility,
+)
 from tests.cast import Cast, start
 from tests.runs.jobs import FAILED, FINISHED
 
@@ -32,17 +45,22 @@ QUESTION = {"id": "q", "reason": "input_required"}
 ASKED = FINISHED | {"outcome": {"type": "interrupt", "interrupts": [QUESTION]}}
 
 
-def stored() -> tuple[list[Any], list[Any]]:
-    names = [field.attname for field in Usage._meta.concrete_fields if field.name != "id"]
-    times = [field.attname for field in UsageTook._meta.concrete_fields if field.name != "id"]
-    return (
-        sorted(Usage.objects.values_list(*names), key=repr),
-        sorted(UsageTook.objects.values_list(*times), key=repr),
-    )
+TABLES: tuple[Any, ...] = (Usage, UsageTook, UsageTookHour, UsageVersion)
+VERSIONS = ("a" * 12, "b" * 12)
+
+
+def stored() -> list[list[Any]]:
+    return [sorted(_rows(table), key=repr) for table in TABLES]
+
+
+def _rows(table: Any) -> Any:
+    names = [field.attname for field in table._meta.concrete_fields if field.name != "id"]
+    return table.objects.values_list(*names)
 
 
 def add_up(cast: Cast) -> None:
-    TeamUsage.objects.update(counted_at=timezone.now())  # else the first time recounts
+    # else the first time recounts
+    TeamUsage.objects.update(counted_at=timezone.now(), counted_as=sums.EDITION)
     rollup.run_once(60)
     assert not UsageChange.objects.exists()
 
@@ -70,7 +88,7 @@ STEPS = st.lists(
     st.tuples(
         st.sampled_from(
             ["start", "end", "fail", "ask", "cancel", "erase", "erase thread", "hide", "later",
-             "fold"]
+             "slow", "change agent", "fold"]
         ),
         st.integers(0, 3),
         st.sampled_from(USAGES),
@@ -102,6 +120,10 @@ def take(cast: Cast, act: str, which: int, usage: Any) -> None:
         case "later" if thread is not None:
             moved = timezone.now() + timedelta(hours=5, days=which)
             Run.objects.filter(thread=thread).update(created_at=moved)
+        case "slow":
+            runs.filter(thread=thread).update(started_at=timezone.now() - timedelta(minutes=which))
+        case "change agent":
+            Agent.objects.filter(pk=cast.echo.pk).update(version=VERSIONS[which % 2])
         case "fold":
             rollup.fold(cast.team.pk, most=3)
 
@@ -125,7 +147,24 @@ def test_any_order_gives_what_a_recount_gives(cast: Cast, steps: list[Any]) -> N
         assert total()[1] == sum(run.tokens_in or 0 for run in ended_runs)
         for grain in (Grain.AGENT, Grain.PERSON):
             assert sum(row.runs for row in Usage.objects.filter(grain=grain)) == total()[0]
+        for table in (UsageTook, UsageTookHour):
+            assert sum(row.runs for row in table.objects.all()) == started(ended_runs).count()
+        check_versions(ended_runs)
         transaction.set_rollback(True)
+
+
+def started(runs: Any) -> Any:
+    return runs.exclude(started_at=None)
+
+
+def check_versions(runs: Any) -> None:
+    """The figures of each version are those of its runs, of any age."""
+    for version in {run.agent_version for run in runs if run.agent_version}:
+        rows = UsageVersion.objects.filter(version=version)
+        own = runs.filter(agent_version=version)
+        assert sum(row.runs for row in rows) == own.count()
+        assert sum(row.failed for row in rows) == own.filter(status="failed").count()
+        assert sum(row.cost for row in rows) == sum(Decimal(str(run.cost or 0)) for run in own)
 
 
 def test_an_erased_run_counts_no_more_and_a_purged_one_still_does(cast: Cast) -> None:
@@ -150,7 +189,7 @@ def test_an_erased_run_counts_no_more_and_a_purged_one_still_does(cast: Cast) ->
     assert total() == (4, 15, 6)
     erasure.erase_thread("host", Thread.objects.get(thread_id="other"))
     add_up(cast)
-    assert stored() == ([], [])
+    assert stored() == [[], [], [], []]
 
 
 def test_a_change_counts_once_while_it_is_added_up(cast: Cast) -> None:
@@ -169,3 +208,13 @@ def test_runs_from_before_are_counted_the_first_time(cast: Cast) -> None:
     rollup.run_once(60)
     assert total()[0] == 1
     assert TeamUsage.objects.exclude(counted_at=None).exists()
+
+
+def test_a_team_that_an_earlier_release_has_counted_is_counted_again(cast: Cast) -> None:
+    run = ended(cast, FINISHED)
+    add_up(cast)
+    TeamUsage.objects.update(counted_as=sums.EDITION - 1)
+    UsageVersion.objects.all().delete()  # which that release did not have
+    rollup.run_once(60)
+    assert [row.version for row in UsageVersion.objects.all()] == [run.agent.version]
+    assert TeamUsage.objects.get(team=cast.team).counted_as == sums.EDITION

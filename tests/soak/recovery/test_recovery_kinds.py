@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 POINTS = int(os.environ.get("SOAK_POINTS", "50"))
 SECONDS = float(os.environ.get("SOAK_SECONDS", "inf"))
 SEED = int(os.environ.get("SOAK_SEED", "100"))
+RUNS = 5
+"""At once, each at another point when the worker is hurt."""
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +42,14 @@ def test_recovery_of(host: Host, tmp_path: Path, lines: list[str], kind: str) ->
     number, began = 0, time.monotonic()
     while points.total() < POINTS and time.monotonic() - began < SECONDS:
         fault = FAULTS[kind][number % len(FAULTS[kind])]
-        points[fault] += check(host, kind, SEED + number, tmp_path / str(number), fault)
+        seed = SEED + RUNS * number
+        points[fault] += check(host, kind, seed, tmp_path / str(number), fault, RUNS)
         number += 1
+        print(f"{kind}: {points.total()} points in {number} faults", flush=True)
         assert number < 3 * POINTS, "most faults come before the end of a run"
     counts = ", ".join(f"{points[fault]} {fault}" for fault in FAULTS[kind])
     lines.append(
         f"{kind:<12} {points.total():>4} points in {number} faults: {counts};"
-        f" seeds {SEED} to {SEED + number - 1}; one log, one end, no finished tool called again"
+        f" seeds {SEED} to {SEED + RUNS * number - 1};"
+        " one log, one end, no finished tool called again"
     )

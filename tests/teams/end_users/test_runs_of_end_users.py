@@ -1,6 +1,8 @@
 """The runs that a key starts for an end user: who they are of, in each place that says it."""
 
+from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import jwt
 import pytest
@@ -12,21 +14,22 @@ from agui_host.protocol.errors import Invalid
 from agui_host.runtimes.context.person import Person
 from agui_host.runtimes.context.run_context import RunContext
 from agui_host.runtimes.kinds import on_behalf
-from agui_host.teams import authentication
+from agui_host.teams import authentication, keys
 from agui_host.teams.access import tickets
 from agui_host.teams.actors import HOST
 from agui_host.teams.authentication import Bound
 from agui_host.teams.end_users import signing
 from agui_host.teams.limits import BudgetExceeded, LimitReached
-from agui_host.teams.models import AuditEntry, Role
+from agui_host.teams.models import ApiKey, AuditEntry, Role
 from events.writer import JournalWriter
 from runs.access import access, threads
 from runs.access.budgets import manage
 from runs.access.usage import figures
 from runs.lifecycle import lifecycle
 from runs.lifecycle.deletion import retention
+from runs.lifecycle.usage import rollup
 from runs.models import Run
-from tests.asgi import Exchange, ask
+from tests.asgi import Exchange, ask, ask_now
 from tests.cast import Cast, Register, fresh, perform
 from tests.teams.end_users.signed import Signing, start_as
 
@@ -216,8 +219,38 @@ def test_usage_counts_end_users_apart(cast: Cast) -> None:
     for number, sub in enumerate(("42", "43", "42")):
         principal = product.principal(sub)
         lifecycle.cancel(start_as(principal, cast.echo, threadId=sub, runId=f"r{number}"))
+    prefix = product.row.prefix
+    assert by_person(cast) == {f"end:42@{prefix}": 2, f"end:43@{prefix}": 1}
+
+
+def test_one_sub_of_two_keys_is_two_people_in_the_usage(cast: Cast) -> None:
+    """And a rotated key's is the same person; each figure leads to its runs alone."""
+    product, other = Signing(cast.team), Signing(cast.team)
+    prefix = product.row.prefix
+    runs = [start_as(product.principal("42"), cast.echo, threadId="a", runId="a"),
+            start_as(other.principal("42"), cast.echo, threadId="b", runId="b")]  # fmt: skip
+    successor, key = keys.rotate(product.row, overlap=timedelta(hours=1), by=HOST)
+    product.key, product.row = key, ApiKey.objects.for_team(cast.team).get(pk=successor.pk)
+    runs.append(start_as(product.principal("42"), cast.echo, threadId="c", runId="c"))
+    names = {f"end:42@{prefix}": 2, f"end:42@{other.row.prefix}": 1}
+    assert by_person(cast) == names, "runs that have not ended"
+    for run in runs:
+        lifecycle.cancel(run)
+    assert by_person(cast) == names, "changes that are not added up"
+    rollup.run_once(60)
+    assert by_person(cast) == names
+    rollup.recount(cast.team.pk)
+    assert by_person(cast) == names
+    for name, of_name in ((f"end:42@{prefix}", {"a", "c"}), (f"end:42@{other.row.prefix}", {"b"}),
+                          ("end:42", {"a", "b", "c"})):  # fmt: skip
+        query = urlencode({"started_by": name})
+        rows = ask_now("GET", f"/api/v1/runs?{query}", cast.alice.headers).json["results"]
+        assert {row["run_id"] for row in rows} == of_name, name
+
+
+def by_person(cast: Cast) -> dict[str, int]:
     rows = figures.read(cast.alice.principal, figures.by({"person"}), figures.Period.of())
-    assert {row["person"]: row["runs"] for row in rows} == {"end:42": 2, "end:43": 1}
+    return {row["person"]: row["runs"] for row in rows}
 
 
 async def test_a_ticket_is_of_the_end_user_who_got_it(cast: Cast, bell: None) -> None:

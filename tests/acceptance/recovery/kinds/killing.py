@@ -75,34 +75,58 @@ FAULTS = {
 }
 
 
-def check(host: Host, kind: str, seed: int, folder: Path, fault: str = "kill") -> bool:
-    """Play a run of the kind, hurt its worker; whether that came before the run's end."""
-    folder.mkdir(parents=True, exist_ok=True)
-    point = random.Random(f"{kind} {seed}").randint(2, EVENTS[kind])
-    props = {"folder": str(folder), "pause": 0.1}
-    words = [{"id": f"u-{seed}", "role": "user", "content": "Begin"}]
-    slug = AGENTS.get(kind, kind)
-    run = host.begin(slug, messages=words, forwardedProps=props)["id"]
-    readers = [Stream(host, run), Socket(host, run)]
-    wait_for(lambda: len(readers[0].events) >= point, f"event {point} of {kind}", 30)
-    with hurt_worker(host, fault):
-        done = host.wait_status(run, "succeeded", "failed", "cancelled", "interrupted")
-        log = [frame["event"] for frame in host.events(run)]
-        assert done["status"] == "succeeded", (kind, point, log[-1])
+class Played:
+    """A run of the kind with two readers; ``point`` is the event at which its seed hurts it."""
+
+    def __init__(self, host: Host, kind: str, seed: int, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        dice = random.Random(f"{kind} {seed}")
+        self.host, self.kind, self.folder = host, kind, folder
+        self.point = dice.randint(2, EVENTS[kind])
+        words = [{"id": f"u-{seed}", "role": "user", "content": "Begin"}]
+        props = {"folder": str(folder), "pause": dice.uniform(0.07, 0.14)}
+        run = host.begin(AGENTS.get(kind, kind), messages=words, forwardedProps=props)
+        self.id: str = run["id"]
+        self.readers = [Stream(host, self.id), Socket(host, self.id)]
+
+    def wait_for_the_point(self) -> None:
+        events = self.readers[0].events
+        wait_for(lambda: len(events) >= self.point, f"event {self.point} of {self.kind}", 30)
+
+    def ended(self, fault: str) -> list[dict[str, Any]]:
+        """The log after the end: of one run, and each reader has it without a gap."""
+        done = self.host.wait_status(self.id, "succeeded", "failed", "cancelled", "interrupted")
+        log = [frame["event"] for frame in self.host.events(self.id)]
+        assert done["status"] == "succeeded", (self.kind, self.point, log[-1])
         assert done["run_id"] == log[0]["runId"] == log[-1]["runId"]
         types = Counter(event["type"] for event in log)
         assert types["RUN_STARTED"] == types["RUN_FINISHED"] == 1
-        for reader in readers:
+        for reader in self.readers:
             reader.join(30)
             assert reader.seqs == list(range(1, len(log) + 1)), "gap-free, nothing twice"
             assert reader.events == log
-        _check_text(kind, log, folder)
-    assert [frame["event"] for frame in host.events(run)] == log
-    values = [e["value"] for e in log if e.get("name") == "agui_host.recovered"]
-    assert [value["attempt"] for value in values] in ([], [2])
-    reason = "shutdown" if fault == "term" else "worker_lost"
-    assert {value["reason"] for value in values} <= {reason}
-    return bool(values)
+        _check_text(self.kind, log, self.folder)
+        values = [e["value"] for e in log if e.get("name") == "agui_host.recovered"]
+        assert [value["attempt"] for value in values] in ([], [2])
+        reason = "shutdown" if fault == "term" else "worker_lost"
+        assert {value["reason"] for value in values} <= {reason}
+        return log
+
+
+def check(
+    host: Host, kind: str, seed: int, folder: Path, fault: str = "kill", runs: int = 1
+) -> int:
+    """Play so many runs of the kind, hurt their worker; how many of them another one continued.
+
+    The seed's own run is hurt at its point, the others wherever they are.
+    """
+    played = [Played(host, kind, seed + n, folder / str(n)) for n in range(runs)]
+    played[0].wait_for_the_point()
+    with hurt_worker(host, fault):
+        logs = [each.ended(fault) for each in played]
+    for each, log in zip(played, logs, strict=True):
+        assert [frame["event"] for frame in host.events(each.id)] == log
+    return sum(any(e.get("name") == "agui_host.recovered" for e in log) for log in logs)
 
 
 @contextmanager

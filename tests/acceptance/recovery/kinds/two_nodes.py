@@ -48,6 +48,7 @@ class World:
         self.folder = Path(ctx.forwarded_props["folder"])
         self.pause = ctx.forwarded_props.get("pause", 0.01)
         self.stops_at = "" if ctx.recovered else ctx.forwarded_props.get("stops_at", "")
+        self.released = asyncio.Event()
 
     def note(self, name: str) -> None:
         with (self.folder / "tools").open("a") as file:
@@ -66,7 +67,7 @@ async def reach(point: str) -> None:
     if here.stops_at == point:
         await asyncio.sleep(0.3)  # What was sent is stored.
         (here.folder / "fired").touch()
-        await asyncio.Event().wait()
+        await here.released.wait()
 
 
 async def first(state: MessagesState) -> dict[str, Any]:
