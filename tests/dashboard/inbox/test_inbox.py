@@ -102,7 +102,7 @@ class TestWhoSeesIt:
             interrupted(cast.alice, question("i", responseSchema=APPROVAL), thread=str(n))
         browser = browse(cast.bob)
         text_of(browser, "/inbox/")  # The first page makes the installation's key.
-        with django_assert_num_queries(9):
+        with django_assert_num_queries(10):
             text_of(browser, "/inbox/")
 
     def test_large_forms_are_on_the_pages_of_their_runs(self, cast: Cast, browse: Browse) -> None:
@@ -297,6 +297,15 @@ def test_nobody_is_asked_to_sign_in_twice(browse: Browse, cast: Cast) -> None:
     row = the_question(asking(cast.alice, "i"))
     assert Client().post(f"/inbox/{row.pk}/answer")["Location"].startswith("/login/")
     assert Client().get("/inbox/")["Location"] == "/login/?next=/inbox/"
+
+
+def test_the_soonest_to_expire_comes_first(cast: Cast, browse: Browse) -> None:
+    for n, hours in enumerate((2, 1, None)):
+        more = {} if hours is None else {"expiresAt": moment(3600 * hours)}
+        interrupted(cast.alice, question("i", message=f"question {n}", **more), thread=str(n))
+    page = text_of(browse(cast.bob), "/inbox/")
+    shown = re.findall(r"<h2[^>]*>(question \d)</h2>", page)
+    assert shown == ["question 1", "question 0", "question 2"]
 
 
 def test_the_context_is_in_the_card(cast: Cast, browse: Browse) -> None:
