@@ -8,7 +8,7 @@ from django.http import QueryDict
 
 from agui_host.dashboard import filters, histogram, search
 from agui_host.dashboard.filters import ListFilter
-from agui_host.dashboard.runs_list import columns
+from agui_host.dashboard.runs_list import columns, sorting
 from agui_host.dashboard.runs_list.texts import Containing
 from agui_host.protocol.errors import BadRequest
 from agui_host.teams.authentication import Principal
@@ -96,6 +96,8 @@ def filters_of(query: QueryDict) -> QueryDict:
             own.setlist(name, values)
     if chosen := columns.parameter(query):
         own[columns.NAME] = chosen
+    if by := sorting.chosen(query):
+        own[sorting.NAME] = by
     return own
 
 
@@ -109,6 +111,10 @@ def page(principal: Principal, matches: Search) -> Page:
     query = matches.query
     before, after = key_of("before", query.get("before")), key_of("after", query.get("after"))
     order = filters.ordering(query)
+    if by := sorting.chosen(query):
+        shown = columns.filled(access.visible(principal).defer(*HEAVY), columns.chosen(query))
+        first = sorting.rows(shown, matches.newest, order, by, PAGE)
+        return Page([access.faced(principal, run) for run in first], None, None, None)
     if after is not None:
         upwards = [name.removeprefix("-") for name in order]
         runs = columns.filled(matches.runs, columns.chosen(query))

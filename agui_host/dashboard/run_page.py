@@ -11,12 +11,13 @@ from agui_host.dashboard.inbox import cards
 from agui_host.dashboard.inbox.cards import Card
 from agui_host.dashboard.inbox.indented import indented
 from agui_host.dashboard.outline_panel import panel
+from agui_host.dashboard.run import facts
 from agui_host.runtimes import registry
 from agui_host.teams.authentication import Principal
 from runs.access import access, again, comments
 from runs.access.inspect import archives, effects, findings, visits
 from runs.lifecycle import repetition
-from runs.models import ENDED, Level, Run, Status
+from runs.models import ENDED, Level, Run, Status, Visibility
 
 FINDINGS = 20
 """Findings on the page; the API has more."""
@@ -36,6 +37,8 @@ def show(
     context = {
         "principal": principal,
         "run": run,
+        "facts": facts.of(principal, run),
+        "is_private": run.thread.visibility == Visibility.PRIVATE,
         "active": listing.is_active(run),
         "may_cancel": access.may(principal, "cancel", run),
         "may_run_again": again.may_run_again(principal, run),

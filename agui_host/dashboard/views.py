@@ -11,7 +11,7 @@ from agui_host.backends.postgres.servers.replica import reading
 from agui_host.dashboard import filters, listing, run_page
 from agui_host.dashboard.account import unsent, zone
 from agui_host.dashboard.pages import action, page
-from agui_host.dashboard.runs_list import columns, saved
+from agui_host.dashboard.runs_list import columns, saved, sorting
 from agui_host.errors import NotFound
 from agui_host.protocol.errors import RunErrorCode
 from agui_host.runtimes.models import Agent
@@ -59,6 +59,9 @@ def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
         "page": page,
         "filters": own,
         "columns": columns.chosen(own),
+        "sort": sorting.chosen(own),
+        "sortable": sorting.ORDERS,
+        "most_sorted": sorting.MOST,
         "every_column": columns.COLUMNS.values(),
         "saved": saved.shortcuts(principal, own),
         "histogram": listing.histogram_of(matches),

@@ -55,10 +55,15 @@ export function paced(act, pause) {
 
 const CONNECTION = { connecting: "Connecting …", live: "Live", reconnecting: "Reconnecting …", ended: "" };
 
-/** Show how the page's stream is; `lost` is the page's text for a stream that does not come back. */
+/**
+ * Show how the page's stream is; `lost` is the page's text for a stream that does not come back.
+ * Where nothing is live no place is reserved: to read what has ended is no news, and would move the page.
+ */
 export function showConnection(name, lost) {
-  find("connection").dataset.is = name;
-  find("connection").textContent = CONNECTION[name] ?? lost;
+  const place = find("connection");
+  const isNews = place.classList.contains("reserved") || !["connecting", "live"].includes(name);
+  place.dataset.is = isNews ? name : "";
+  place.textContent = isNews ? CONNECTION[name] ?? lost : "";
 }
 
 /** Let htmx poll only while the page can be seen. */

@@ -11,6 +11,11 @@ export class Keys {
     document.addEventListener("keydown", (event) => this.pressed(event));
   }
 
+  /** More rows, before the help is shown for the first time. */
+  add(rows) {
+    this.table.push(...rows);
+  }
+
   pressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest(FIELDS)) return;
     if (document.querySelector("dialog[open]")) return;

@@ -16,7 +16,7 @@ async function tell(action, subscription) {
 }
 
 function show(on) {
-  form.hidden = false;
+  button.disabled = false;
   button.textContent = on ? "Turn off notifications here" : "Notify me on this device";
   button.setAttribute("aria-pressed", on);
 }
@@ -45,4 +45,6 @@ if (form && window.PushManager && window.Notification && navigator.serviceWorker
     form.querySelector("p")?.remove();
     press(registration).catch((error) => form.append(h("p", { class: "banner bad", role: "alert" }, error.message)));
   });
+} else if (form) {
+  form.hidden = true;
 }

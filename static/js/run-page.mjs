@@ -6,6 +6,7 @@ import { replace } from "./drafts.mjs";
 import { alertIn, find, pauseWhenHidden, showConnection, write } from "./dom.mjs";
 import { chip, explainReset, loadAgain, page, showRun } from "./head.mjs";
 import { JsonTree } from "./json-tree.mjs";
+import { offer } from "./neighbours.mjs";
 import { source as newsOf } from "./news.mjs";
 import { RunView } from "./run-view.mjs";
 import { signedOut } from "./session.mjs";
@@ -72,19 +73,21 @@ function refresh() {
   read(page.run).then(show, () => {});
 }
 
-/** The actions for an ended run, and the text about its end, as on a fresh page. */
+/** The facts and actions of an ended run, and the text about its end, as on a fresh page. */
 async function complete() {
   page.active = "";
   const answer = await fetch(location.pathname);
   if (!answer.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  for (const part of document.querySelectorAll(".later")) replace(part, fresh.getElementById(part.id));
+  for (const part of document.querySelectorAll(".later, #facts")) replace(part, fresh.getElementById(part.id));
+  view.draw();
 }
 
 function show(run) {
   const active = run.status === "queued" || run.status === "running";
   if (run.status === "interrupted" && chip.dataset.status !== run.status) document.body.dispatchEvent(new Event("questions"));
   if (!showRun(run, view)) return;
+  if (run.status !== "queued") find("waits")?.remove();
   chip.toggleAttribute("data-cancelling", active && Boolean(run.cancel_requested_at));
   if (page.active && !active) complete();
   if (!cancel) return;
@@ -130,6 +133,7 @@ cancel?.addEventListener("click", async (event) => {
 startClock();
 explainReset();
 pauseWhenHidden();
+view.keys.add(offer());
 if (chip.dataset.status === "queued") {
   await readInput();
   fold.restate(fold.input?.messages ?? [], 0);

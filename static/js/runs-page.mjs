@@ -1,8 +1,10 @@
-/** The runs list: start a run, filter at once, and poll only while the page is visible. */
+/** The runs list: start a run, filter at once, keys, and poll only while the page is visible. */
 
 import { post } from "./api.mjs";
 import { startClock } from "./clock.mjs";
 import { alertIn, find, pauseWhenHidden } from "./dom.mjs";
+import { Keys } from "./keys.mjs";
+import { remember } from "./neighbours.mjs";
 
 startClock();
 
@@ -44,10 +46,24 @@ filters.addEventListener("submit", () => {
 });
 filters.addEventListener("change", () => filters.requestSubmit());
 filters.querySelector("[data-apply]").hidden = true;
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select")) return;
-  event.preventDefault();
-  find("q").focus();
+
+const links = () => [...document.querySelectorAll(".runs .name a")];
+const current = () => document.activeElement.closest(".runs tbody tr");
+
+function go(step) {
+  const all = links();
+  const at = all.indexOf(current()?.querySelector(".name a"));
+  all[Math.min(all.length - 1, Math.max(0, at + step))]?.focus();
+}
+
+new Keys([
+  ["/", "Search", () => find("q").focus()],
+  ["j", "Next run; Enter opens it", () => go(1)],
+  ["k", "Run before", () => go(-1)],
+  ["x", "Choose the run", () => current()?.querySelector("[name=run]")?.click()],
+]);
+document.querySelector(".runs")?.addEventListener("click", (event) => {
+  if (event.target.closest(".name a")) remember(links());
 });
 
 const form = find("start");

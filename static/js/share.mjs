@@ -53,7 +53,7 @@ form.addEventListener("submit", async (event) => {
     say(null);
     made.hidden = !grant.url;
     if (grant.url) {
-      find("link").value = grant.url;
+      find("link").value = grant.url + location.hash; // at the chosen event, or the turn
       find("link").focus();
       find("link").select();
     }

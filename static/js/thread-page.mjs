@@ -58,6 +58,7 @@ function follow() {
   if (!turn) return showConnection("ended");
   live = turn;
   turn.begun = true;
+  find("connection").classList.add("reserved");
   const heard = source("stream");
   turn.follow({
     onState: (name, status) => {

@@ -75,11 +75,11 @@ def test_the_input_is_given_as_it_was_stored(cast: Cast, browse: Browse) -> None
     assert json.loads(answer.content)["messages"] == hostile_input
 
 
-def test_it_takes_eight_queries(
+def test_it_takes_nine_queries(
     cast: Cast, browse: Browse, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     run, browser = start(cast.alice), browse(cast.alice)
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         assert browser.get(f"/runs/{run.pk}/").status_code == 200
 
 

@@ -16,7 +16,7 @@ CEILING = 400
 SOURCES = {".py", ".html", ".css", ".js", ".mjs"}
 MOST = 16
 """Modules of a folder; its ``__init__.py`` is none of them."""
-MOST_JAVASCRIPT = 210 * 1024
+MOST_JAVASCRIPT = 220_000
 """Bytes of all modules of the dashboard, own and vendored, as they are: nothing bundles them.
 
 184 KiB until threads had a page, drafts were kept, and pages told the age of their news.

@@ -12,7 +12,7 @@ from django.db.models.functions import Left
 from agui_host.backends.postgres import clock
 from agui_host.dashboard.inbox.decisions import form_of, outcome, size_of
 from agui_host.dashboard.inbox.form import AnswerForm, schema_of
-from agui_host.dashboard.inbox.indented import LONGEST, indented
+from agui_host.dashboard.inbox.indented import LONGEST, indented, rows
 from agui_host.protocol.questions import table
 from agui_host.protocol.questions.parts import Option, choice_of, parts_of
 from agui_host.protocol.strict_json import dumps_any
@@ -73,6 +73,20 @@ class Card:
         """The agent's data with the question: for a tool call, the call."""
         value = json.loads(self.question.question).get("metadata")
         return indented(value) if value else ""
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """The same as names and texts, for people who read no JSON; none if there are many."""
+        return rows(json.loads(self.question.question).get("metadata"))
+
+    @property
+    def said(self) -> list[tuple[str, str]]:
+        """The last words to the run and its last ones, each with a label: the context in short."""
+        run = self.question.run
+        by = f"end:{run.end_user}" if run.end_user else run.started_by
+        return [
+            (who, text) for who, text in ((by, run.asked), (run.agent.slug, run.answered)) if text
+        ]
 
 
 def card(

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
 
+from agui_host.backends.postgres import clock
 from agui_host.dashboard import run_page
 from agui_host.dashboard.inbox import cards
 from agui_host.dashboard.inbox.choice import Choice
@@ -29,6 +31,9 @@ from runs.access.notices import mail, mentions, push, warnings
 from runs.lifecycle.resume import AnswerInvalid, InterruptAnswered, InterruptExpired
 from runs.models import Interrupt, Run
 
+MOST_SOON = 20
+"""Questions above the newest ones, as they expire first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -41,7 +46,7 @@ class Refusal:
 
 @page
 def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The open questions that the visitor sees, newest first."""
+    """The open questions that the visitor sees: those that expire first, then the newest."""
     return _inbox(request, principal)
 
 
@@ -121,6 +126,7 @@ def _inbox(
 ) -> HttpResponse:
     choice = Choice.of(request.GET)
     rows = choice.rows(principal).order_by("-pk")
+    soon = [] if request.GET.get("before") or choice.is_history else _soon(rows)
     if before := key_of("before", request.GET.get("before"), "a question"):
         rows = rows.filter(pk__lt=before)
     page_rows = list(cards.light(rows)[: cards.MOST + 1])
@@ -128,7 +134,7 @@ def _inbox(
     context = {
         "cards": cards.of_rows(
             principal,
-            _with_refused(principal, visible, refusal),
+            _with_refused(principal, _first(soon, visible), refusal),
             refusal.form if refusal else None,
             refusal.problem if refusal else "",
         ),
@@ -142,6 +148,17 @@ def _inbox(
         "push_key": push.sender_key().public if principal.can("answer") else "",
     }
     return render(request, "inbox/list.html", context, status=refusal.status if refusal else 200)
+
+
+def _soon(rows: QuerySet[Interrupt]) -> list[Interrupt]:
+    """The questions that expire first, whenever they were asked."""
+    expiring = rows.filter(expires_at__gt=clock.now()).order_by("expires_at", "-pk")
+    return list(cards.light(expiring)[:MOST_SOON])
+
+
+def _first(soon: list[Interrupt], others: list[Interrupt]) -> list[Interrupt]:
+    known = {row.pk for row in soon}
+    return [*soon, *(row for row in others if row.pk not in known)]
 
 
 def _with_refused(

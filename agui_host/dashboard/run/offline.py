@@ -20,7 +20,7 @@ from agui_host.protocol.strict_json import dumps
 from runs.models import Run, Status
 
 ENTRY = "js/offline-page.mjs"
-STYLES = ("css/host.css", "css/inspect.css")
+STYLES = ("css/host.css", "css/questions.css", "css/inspect.css")
 MARK = "<!-- log -->"
 BETWEEN = b'</script>\n<script type="application/x-ndjson" id="outline-lines">\n'
 

@@ -31,8 +31,10 @@ REFUSALS = {
 
 @action("runs")
 def act(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """Cancel or erase the chosen runs, or change the tags of their threads."""
+    """Cancel, erase or compare the chosen runs, or change the tags of their threads."""
     keys = _chosen(request.POST)
+    if request.POST.get("act") == "compare":
+        return _compared(keys)
     verb = VERBS.get(request.POST.get("act", ""))
     if verb is None:
         raise BadRequest("There is no such act.", details={"path": "act"})
@@ -50,6 +52,14 @@ def act(request: HttpRequest, principal: Principal) -> HttpResponse:
             counts = ", ".join(f"{number} {what}" for what, number in outcomes.items())
             messages.info(request, f"{counts}.")
     return redirect(f"{reverse('runs')}?{back}" if back else reverse("runs"))
+
+
+def _compared(keys: list[UUID]) -> HttpResponse:
+    """The page of two runs side by side, the older one first."""
+    if len(keys) != 2:
+        raise BadRequest("Choose two runs to compare.", details={"path": "run"})
+    older, newer = sorted(keys)
+    return redirect(f"{reverse('run-compare', args=[newer])}?with={older}")
 
 
 def _chosen(form: QueryDict) -> list[UUID]:

@@ -1,11 +1,12 @@
 """Questions of templates about a run and the page's visitor."""
 
 from django import template
+from django.http import QueryDict
 from django.template import Context
 from django.utils.html import format_html
 
 from agui_host.dashboard import listing
-from agui_host.dashboard.runs_list import columns
+from agui_host.dashboard.runs_list import columns, sorting
 from agui_host.teams.authentication import Principal
 from runs.access import access
 from runs.models import InterruptStatus, Run, Status
@@ -47,6 +48,14 @@ def status_word(run: Run) -> str:
 def thousands(number: int) -> str:
     """``12,345``."""
     return f"{number:,}"
+
+
+@register.filter
+def without_sort(query: QueryDict) -> str:
+    """The address of a list in its usual order, for another parameter to follow."""
+    own = query.copy()
+    own.pop(sorting.NAME, None)
+    return f"{own.urlencode()}&" if own else ""
 
 
 SECTIONS = {

@@ -53,6 +53,13 @@ CONTRAST = """() => {
 Open = Callable[..., Page]
 
 
+def sign_in(page: Page, host: Host) -> None:
+    """By the form of the sign-in page, which is open."""
+    page.get_by_label("Username").fill(host.login)
+    page.get_by_label("Password").fill(host.password)
+    page.get_by_role("button", name="Sign in").click()
+
+
 @pytest.fixture(scope="module")
 def session(browser: Browser, host: Host) -> Any:
     """Signed in, once, through the form."""
@@ -60,9 +67,7 @@ def session(browser: Browser, host: Host) -> Any:
     page = context.new_page()
     page.goto("/")
     expect(page).to_have_url(re.compile(r"/login/\?next=/$"))
-    page.get_by_label("Username").fill(host.login)
-    page.get_by_label("Password").fill(host.password)
-    page.get_by_role("button", name="Sign in").click()
+    sign_in(page, host)
     expect(page).to_have_url(f"{host.url}/")
     state = context.storage_state()
     context.close()

@@ -8,7 +8,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.acceptance.browser.test_inbox import ask, card
-from tests.acceptance.browser.test_pages import PHONE, Open, ended, open_page, session
+from tests.acceptance.browser.test_pages import (
+    PHONE,
+    Open,
+    ended,
+    open_page,
+    session,
+    sign_in,
+)
 from tests.acceptance.host import Host
 
 __all__ = ["open_page", "session"]
@@ -175,6 +182,22 @@ def test_a_form_that_leads_away_keeps_its_text_after_the_session(open_page: Open
     expect(field).to_have_value(name)
     page.get_by_role("button", name="Create data set").click()
     expect(page.get_by_role("heading", name=name)).to_be_visible()
+
+
+def test_without_scripts_a_text_waits_for_the_next_session(open_page: Open, host: Host) -> None:
+    thread = talk(host, f"plain-{uuid4()}", "one")
+    page = open_page(thread, java_script_enabled=False)
+    page.get_by_label("Continue the conversation").fill(text := f"{DRAFT}\n\nand <b>more</b>")
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("button", name="Send").click()
+    expect(page).to_have_url(f"{host.url}/login/?next=/unsent/")
+    sign_in(page, host)
+    expect(page).to_have_url(f"{host.url}/unsent/")
+    expect(page.get_by_label("Message")).to_have_value(text)
+    page.get_by_role("button", name="Send").click()
+    expect(page).to_have_url(re.compile(thread))
+    expect(turns(page)).to_have_count(2)
+    expect(turns(page).last).to_contain_text(DRAFT)
 
 
 @pytest.mark.parametrize("place", ["/runs/", "/inbox/", "thread", "run"])

@@ -1,6 +1,7 @@
 """Questions in the browser: who sees them, who answers them, and what the pages show afterwards."""
 
 import json
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +12,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from agui_host.dashboard.inbox import cards
+from agui_host.dashboard.inbox.indented import rows
 from agui_host.protocol.errors import RunErrorCode
 from agui_host.runtimes.models import Agent
 from runs.access import access, inbox, sharing
@@ -100,7 +102,7 @@ class TestWhoSeesIt:
             interrupted(cast.alice, question("i", responseSchema=APPROVAL), thread=str(n))
         browser = browse(cast.bob)
         text_of(browser, "/inbox/")  # The first page makes the installation's key.
-        with django_assert_num_queries(9):
+        with django_assert_num_queries(10):
             text_of(browser, "/inbox/")
 
     def test_large_forms_are_on_the_pages_of_their_runs(self, cast: Cast, browse: Browse) -> None:
@@ -295,3 +297,30 @@ def test_nobody_is_asked_to_sign_in_twice(browse: Browse, cast: Cast) -> None:
     row = the_question(asking(cast.alice, "i"))
     assert Client().post(f"/inbox/{row.pk}/answer")["Location"].startswith("/login/")
     assert Client().get("/inbox/")["Location"] == "/login/?next=/inbox/"
+
+
+def test_the_soonest_to_expire_comes_first(cast: Cast, browse: Browse) -> None:
+    for n, hours in enumerate((2, 1, None)):
+        more = {} if hours is None else {"expiresAt": moment(3600 * hours)}
+        interrupted(cast.alice, question("i", message=f"question {n}", **more), thread=str(n))
+    page = text_of(browse(cast.bob), "/inbox/")
+    shown = re.findall(r"<h2[^>]*>(question \d)</h2>", page)
+    assert shown == ["question 1", "question 0", "question 2"]
+
+
+def test_the_context_is_in_the_card(cast: Cast, browse: Browse) -> None:
+    """What was said last, and the call with its arguments as names and texts."""
+    call = {"tool": "refund", "amount": 189.5, "customer": {"id": "C-1", "regular": True}}
+    run = interrupted(cast.alice, question("i", message="Refund?", metadata=call))
+    Run.objects.filter(pk=run.pk).update(asked="Charged twice!", answered="It is true.")
+    page = browse(cast.bob).get("/inbox/").content.decode()
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+    for words in ("alice Charged twice!", "echo It is true.", "amount 189.5", "customer id C-1"):
+        assert words in text
+    assert "customer regular yes" in text
+    assert "Details from the agent" not in page
+
+
+@pytest.mark.parametrize("value", [{"a": list(range(20))}, {"a": "x" * 400}, ["a"], "a", None])
+def test_large_values_are_no_rows(value: Any) -> None:
+    assert rows(value) == []

@@ -96,3 +96,12 @@ def test_who_may_not_start_runs_has_no_boxes(cast: Cast, browse: Browse) -> None
     page = browse(cast.vera).get("/runs/").content.decode()
     assert 'name="run"' not in page
     assert 'action="/runs/act"' not in page
+
+
+def test_two_runs_are_compared_the_older_first(cast: Cast, browse: Browse) -> None:
+    older, newer = start(cast.alice), start(cast.alice)
+    form = {"act": "compare", "run": [str(newer.pk), str(older.pk)]}
+    answer = browse(cast.bob).post("/runs/act", form)
+    assert answer.headers["location"] == f"/runs/{newer.pk}/compare?with={older.pk}"
+    for wrong in ([older], [older, newer, start(cast.alice)]):
+        assert act(browse, cast.bob, "compare", wrong)[0] == 400

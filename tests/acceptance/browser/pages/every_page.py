@@ -91,6 +91,10 @@ PAGES = {
 }
 FOR_STRANGERS = ("/login/", "/signup/", "/account/password/reset/", "/no/such/page", "/shared/x/")
 """Pages that look different, or exist only, for people who have not signed in."""
+MORE_STATES = (
+    "/runs/{talk}/", "/runs/{live}/", "/runs/{waiting}/", "/threads/{live_thread}/",
+)  # fmt: skip
+"""Pages of ``PAGES`` that look different while a run is running or waits, and after a success."""
 NO_PAGES = {
     "parts of pages": (
         "runs/pulse", "runs/<uuid:run_id>/questions", "threads/<uuid:key>/earlier",
@@ -121,7 +125,7 @@ from agui_host.teams.access import invitations
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import Membership, Role, Team
 from allauth.account.models import EmailAddress
-from runs.access import sharing
+from runs.access import sharing, start
 from runs.access.notices import mail
 from runs.access.schedules import manage as schedules
 from runs.lifecycle.insight import storing
@@ -148,6 +152,14 @@ Agent.objects.for_team(team).filter(slug="writer").update(enabled=True)
 schedule = schedules.create(me, {"agent": "writer", "name": "Daily", "cron": "0 9 * * 1-5",
     "input": {"messages": [{"role": "user", "content": "Hello", "id": "1"}]}})
 mail.choose(me, mail.EACH)
+Agent.objects.create(team=team, slug="scripted", name="Scripted")
+def begin(**more):
+    props = {"script": [{"text": "It begins."}, {"sleep": 3600}]}
+    said = {"messages": [{"role": "user", "content": "Go on.", "id": "1"}], "forwardedProps": props}
+    return start.start_from_api(me, {"agent": "scripted", "input": said | more,
+                                     "on_busy": "enqueue"}, key=None).run
+live = begin()
+waiting = begin(threadId=live.thread.thread_id)
 questions = list(Interrupt.objects.for_team(team).filter(status="open").order_by("pk")[:1])
 [text] = mail.written(team, questions)
 _, token = sharing.share(me, runs["talk"].thread, sharing.To(), sharing.Terms())
@@ -158,6 +170,7 @@ def one(model):
     return str(model.objects.for_team(team).order_by("pk").first().pk)
 print(json.dumps({
     "session": browser.session.session_key, "failed": str(runs["yesterday"].pk),
+    "live": str(live.pk), "waiting": str(waiting.pk), "live_thread": str(live.thread_id),
     "talk": str(runs["talk"].pk), "thread": str(runs["talk"].thread_id), "issue": one(Issue),
     "alert": one(Alert), "data_set": one(DataSet), "trial": one(Trial), "member": row.pk,
     "webhook": str(webhook.pk), "schedule": str(schedule.pk), "link": token,
