@@ -291,7 +291,8 @@ def test_cancelled_call():
         if event["type"] == "TOOL_CALL_ARGS":
             break
     _status, _stopped = http_call("POST", f"/agui/agent/case-play/stop/{thread}")
-    [e for _, e in sse(response)]
+    for _ in sse(response):
+        pass
     connection.close()
     inputs = input_of(thread, [user("and now?")])["messages"]
     calls = [x for m in inputs for x in m.get("toolCalls", [])]
