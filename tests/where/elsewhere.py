@@ -105,6 +105,7 @@ ELSEWHERE = {
     "runs/models/recovery/*": "tests/runs/recovery/test_privacy.py",
     "runs/worker/continuing/*": "tests/runs/recovery/test_continuing.py",
     "dashboard/alerts/*": "tests/dashboard/alerts/test_alerts_page.py",
+    "dashboard/team/knowledge.py": "tests/dashboard/team/test_knowledge_page.py",
     "dashboard/overview/budgets.py": "tests/dashboard/overview/test_budgets_page.py",
     "dashboard/evaluation/*": "tests/dashboard/evaluation/test_data_sets_page.py",
     "runs/access/evaluation/former.py": "tests/runs/evaluation/test_former_versions.py",
