@@ -1,6 +1,7 @@
-"""The page of what the team's agents are told: documents, notes, and the visitor's profile."""
+"""The page of the documents and notes for the team's agents, and of the visitor's profile."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -37,7 +38,7 @@ class NoteForm(forms.Form):
 
 
 class ProfileForm(forms.Form):
-    """What agents are told about the visitor; empty for nothing."""
+    """A text about the visitor, for agents; empty for none."""
 
     about = forms.CharField(
         label="About you",
@@ -57,7 +58,7 @@ def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
             if name != PROFILE:
                 principal.require("manage_agents")
             form = form_of(request.POST)
-            saved = submitted(form, lambda fields, save=save: save(principal, fields))
+            saved = submitted(form, partial(save, principal))
             return _page(request, principal, name, form) if saved is None else _back()
     return _back()
 
@@ -114,7 +115,7 @@ def _back() -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, principal: Principal, name: str = "", sent: forms.Form | None = None
+    request: HttpRequest, principal: Principal, name: str = "", refused: forms.Form | None = None
 ) -> HttpResponse:
     wisdom = list(notes.wisdom(principal).order_by("-id")[:MOST])
     about = {"about": notes.about(principal)}
@@ -122,8 +123,8 @@ def _page(
         "documents": documents.visible(principal)[:MOST],
         "notes": wisdom,
         "manages": principal.can("manage_agents"),
-        "document_form": sent if sent and name == "document" else DocumentForm(),
-        "note_form": sent if sent and name == "note" else NoteForm(),
-        "profile_form": sent if sent and name == PROFILE else ProfileForm(initial=about),
+        "document_form": refused if refused and name == "document" else DocumentForm(),
+        "note_form": refused if refused and name == "note" else NoteForm(),
+        "profile_form": refused if refused and name == PROFILE else ProfileForm(initial=about),
     }
-    return render(request, "team/knowledge.html", context, status=422 if sent else 200)
+    return render(request, "team/knowledge.html", context, status=422 if refused else 200)
