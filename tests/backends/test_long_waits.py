@@ -115,12 +115,14 @@ async def test_a_server_without_notifications_is_not_silent(
     monkeypatch.setattr(deadlines, "QUEUE", 0.2)
     async with await AsyncConnection.connect(**connector_params(), autocommit=True) as raw:
         await raw.execute("listen test_long_waits")
-        hearing = asyncio.ensure_future(anext(raw.notifies()))
+        notices = raw.notifies()
+        hearing = asyncio.ensure_future(anext(notices))
         await asyncio.wait({hearing}, timeout=3 * deadlines.QUEUE)
         assert not hearing.done()
         async with await AsyncConnection.connect(**connector_params(), autocommit=True) as other:
             await other.execute("notify test_long_waits, 'now'")
         assert (await asyncio.wait_for(hearing, 20)).payload == "now"
+        await notices.aclose()
 
 
 def _is_sleeping(pid: int) -> bool:
