@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from agui_host.protocol.encoding import Delta, delta_of, encode, type_of
+from agui_host.protocol.encoding import Delta, deltas_of, encode, type_of
 from agui_host.protocol.ids import FIRST_EPOCH, Position, numbering
 from agui_host.protocol.views import raw
 from agui_host.protocol.views.link import LinkView
@@ -91,7 +91,7 @@ class Frames:
     @cached_property
     def deltas(self) -> list[Delta | None]:
         """For each event that is a plain delta its parts; None for the others."""
-        return [delta_of(payload) for payload in self.payloads or ()]
+        return deltas_of(self.payloads or ())
 
     @cached_property
     def _parsed(self) -> dict[int, dict[str, Any]]:

@@ -182,9 +182,9 @@ def problems(row: Interrupt, entry: Answer) -> list[dict[str, str]]:
     except Unusable as reason:
         log.warning("interrupts.unusable_schema", interrupt=str(row.pk), reason=str(reason))
         return []
-    found = schema.problems(entry.get("payload"))
-    remedy = table.remedy(question, entry) if found else ""
-    return [{"path": "$", "message": remedy}, *found] if remedy else found
+    complaints = schema.problems(entry.get("payload"))
+    remedy = table.remedy(question, entry) if complaints else ""
+    return [{"path": "$", "message": remedy}, *complaints] if remedy else complaints
 
 
 def plan(thread: Thread, resume: Sequence[Answer], checked: Checked) -> ResumePlan:

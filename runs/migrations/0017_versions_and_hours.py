@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-# The versions that agents have now; of earlier ones nobody knows what they were made of.
+# The versions that agents have now; the parts of earlier ones are unknown.
 TERMS = """
 insert into runs_agentterms (
     team_id, agent_id, version, kind, target, code, settings, middleware, context_providers)

@@ -1,4 +1,4 @@
--- What a version of an agent was made of, so that a trial can run it again.
+-- The parts of each version of an agent, so that a trial can run it again.
 -- planner: enable_seqscan=off enable_bitmapscan=off enable_hashjoin=off enable_mergejoin=off
 
 -- Remembers the values from which a version is a digest: the same version has the same values.

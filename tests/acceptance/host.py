@@ -121,7 +121,7 @@ class Host:
     def manage(self, *args: str) -> str:
         done = subprocess.run(
             [sys.executable, "manage.py", *args],
-            cwd=self.root, env=self.env, capture_output=True, text=True, timeout=120,
+            cwd=self.root, env=self.env, capture_output=True, text=True, timeout=300,
         )  # fmt: skip
         if done.returncode:
             print(done.stderr[-3000:])

@@ -1,5 +1,6 @@
 """A statement that may take minutes is given up once PostgreSQL does not work on it any more."""
 
+import asyncio
 import re
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from django.db import connection
 from procrastinate.contrib.django.utils import connector_params
 
 from agui_host.backends.postgres import deadlines, long_waits
-from agui_host.backends.postgres.deadlines import Connection, allowing
+from agui_host.backends.postgres.deadlines import AsyncConnection, Connection, allowing
 from tests.house import repository
 from tests.proxy import Proxy, embedded_postgres
 
@@ -105,6 +106,23 @@ def test_what_missed_its_deadline_is_stopped(proxy: Proxy) -> None:
     until = time.monotonic() + 30
     while _is_sleeping(pid):
         assert time.monotonic() < until, "it sleeps on"
+
+
+async def test_a_server_without_notifications_is_not_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The session that listens for chores would be another one every five seconds."""
+    monkeypatch.setattr(deadlines, "QUEUE", 0.2)
+    async with await AsyncConnection.connect(**connector_params(), autocommit=True) as raw:
+        await raw.execute("listen test_long_waits")
+        notices = raw.notifies()
+        hearing = asyncio.ensure_future(anext(notices))
+        await asyncio.wait({hearing}, timeout=3 * deadlines.QUEUE)
+        assert not hearing.done()
+        async with await AsyncConnection.connect(**connector_params(), autocommit=True) as other:
+            await other.execute("notify test_long_waits, 'now'")
+        assert (await asyncio.wait_for(hearing, 20)).payload == "now"
+        await notices.aclose()
 
 
 def _is_sleeping(pid: int) -> bool:

@@ -11,7 +11,7 @@ from tests.conformance import node
 from tests.house.repository import ROOT
 
 
-def found(openapi: Any, asyncapi: str) -> dict[str, Any]:
+def complaints_about(openapi: Any, asyncapi: str) -> dict[str, Any]:
     """The complaints of each reader, and the number of the sockets that the parser found."""
     texts = {"openapi": json.dumps(openapi), "asyncapi": asyncapi}
     done = node.run_node([str(node.ready_packages() / "describe.mjs")], json.dumps(texts))
@@ -27,9 +27,9 @@ def openapi() -> Any:
 
 def test_the_descriptions_are_valid(openapi: Any) -> None:
     sockets = (ROOT / "docs" / "asyncapi.yaml").read_text()
-    said = found(openapi, sockets)
-    assert (said["openapi"], said["asyncapi"], said["parser"]) == ([], [], [])
-    assert said["channels"] == len(yaml.safe_load(sockets)["channels"])
+    complaints = complaints_about(openapi, sockets)
+    assert (complaints["openapi"], complaints["asyncapi"], complaints["parser"]) == ([], [], [])
+    assert complaints["channels"] == len(yaml.safe_load(sockets)["channels"])
 
 
 def test_a_wrong_description_is_refused() -> None:
@@ -39,7 +39,7 @@ def test_a_wrong_description_is_refused() -> None:
         "info": {"title": "A", "version": "1"},
         "paths": {"/a": {"get": {}}},
     }
-    said = found(wrong, sockets.replace("action: send", "action: shout"))
-    assert said["openapi"]
-    assert said["asyncapi"]
-    assert said["parser"]
+    complaints = complaints_about(wrong, sockets.replace("action: send", "action: shout"))
+    assert complaints["openapi"]
+    assert complaints["asyncapi"]
+    assert complaints["parser"]

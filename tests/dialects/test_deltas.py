@@ -14,7 +14,7 @@ from agui_host.dialects.openai import endpoints as openai
 from agui_host.dialects.openai.chat import ChatCompletion
 from agui_host.dialects.openai.responses import Responses
 from agui_host.dialects.teller import Teller
-from agui_host.protocol.encoding import delta_of, encode
+from agui_host.protocol.encoding import delta_of, deltas_of, encode
 from agui_host.protocol.wire.deltas import Framing
 from agui_host.protocol.wire.fold import Dialect, Event, numbered
 from agui_host.web import sse
@@ -126,3 +126,12 @@ def test_what_is_a_plain_delta() -> None:
         {"type": "STATE_DELTA", "delta": [], "timestamp": 1},
     ):
         assert delta_of(encode(other)) is None, other
+
+
+def test_a_stretch_is_taken_apart_as_each_of_its_events() -> None:
+    delta = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": 'a "b"\n', "timestamp": 1}
+    more = {**delta, "rawEvent": 1}
+    events = [delta, {"type": "RUN_STARTED"}, more, {**delta, "messageId": "n"}, delta]
+    payloads = list(map(encode, events))
+    for stretch in ([], payloads, [*payloads, b"{\n}"], [b"\n" + payloads[0]], [b"", payloads[0]]):
+        assert deltas_of(stretch) == [delta_of(payload) for payload in stretch]

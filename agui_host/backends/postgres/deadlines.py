@@ -9,8 +9,8 @@ gets an OperationalError, as after a restart.
 import asyncio
 import select
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Self
 
@@ -283,6 +283,15 @@ class AsyncConnection(Noticing, psycopg.AsyncConnection[Any]):
             if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
                 self.pgconn.finish()
             raise
+
+    async def notifies(
+        self, *, timeout: float | None = None, stop_after: int | None = None
+    ) -> AsyncGenerator[psycopg.Notify]:
+        """As psycopg's; a server that has nothing to notify counts as alive."""
+        seconds = LONGEST if timeout is None else timeout
+        async with aclosing(super().notifies(timeout=seconds, stop_after=stop_after)) as notices:
+            async for notice in notices:
+                yield notice
 
     async def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a query; a pool's empty one is skipped while the connection is surely alive."""

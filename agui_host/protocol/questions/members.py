@@ -46,13 +46,13 @@ class Members(Approval):
     def payload(self, decisions: Sequence[Decision]) -> Any:
         """The members of the question's own schema. Raises Undecidable."""
         (decision,) = decisions
-        said = self._said(decision)
+        verdict = self._said(decision)
         if self._choice.name is None:
-            return said
+            return verdict
         value = self._defaults() if decision.approved else {}
         if self._must_explain:
             value[self._must_explain] = ""
-        value[self._choice.name] = said
+        value[self._choice.name] = verdict
         if decision.arguments is not None:
             value |= self._edited(dict(decision.arguments))
         if decision.reason and (self._reason or not self._closed):

@@ -130,14 +130,20 @@ def verdict(entry: Mapping[str, Any]) -> bool:
     payload = entry.get("payload")
     if entry["status"] != "resolved":
         return False
-    if not isinstance(payload, dict | list):
+    if isinstance(payload, list):
+        return not _refuses(payload)
+    if not isinstance(payload, dict):
         return not is_no(payload)
-    decisions = payload if isinstance(payload, list) else payload.get("decisions")
-    if isinstance(decisions, list):
-        kinds = [each.get("type") for each in decisions if isinstance(each, dict)]
-        return not {"reject", "respond", "response", "ignore"} & set(kinds)
+    if isinstance(payload.get("decisions"), list):
+        return not _refuses(payload["decisions"])
     marks = [payload[name] for name in (*DECIDING, *DISCRIMINATORS) if name in payload]
     return not any(map(is_no, marks))
+
+
+def _refuses(decisions: list[Any]) -> bool:
+    """Whether one of the decisions in LangChain's or LangGraph's form is a no."""
+    kinds = [each.get("type") for each in decisions if isinstance(each, dict)]
+    return any(kind in ("reject", "respond", "response", "ignore") for kind in kinds)
 
 
 def reason_of(entry: Mapping[str, Any]) -> str:

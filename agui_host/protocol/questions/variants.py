@@ -66,8 +66,8 @@ def variants_of(schema: Schema) -> Variants | None:
     for name in DISCRIMINATORS:
         if not all(name in members and len(members[name].options) == 1 for members in each):
             continue
-        said = meanings_of([members[name].options[0] for members in each])
-        kinds = {meaning: each[number] for meaning, number in said.items()}
+        meanings = meanings_of([members[name].options[0] for members in each])
+        kinds = {meaning: each[number] for meaning, number in meanings.items()}
         is_whole = len(kinds) == len(each)
         return Variants(schema, name, kinds, is_whole=is_whole) if APPROVE in kinds else None
     return None

@@ -49,15 +49,15 @@ def is_boolean_or_text(schema: Schema) -> bool:
 
 def meanings_of(options: Sequence[Option]) -> dict[str, int]:
     """Of each meaning the number of the plainest option; left out if two are as plain."""
-    found = {}
+    plainest = {}
     for meaning in (APPROVE, REJECT, EDIT):
         fits = [n for n, option in enumerate(options) if _meaning(option) == meaning]
         for is_plain in _PLAINNESS:
             if plain := [n for n in fits if is_plain(options[n])]:
                 if len(plain) == 1 or is_plain is _is_word:
-                    found[meaning] = plain[0]
+                    plainest[meaning] = plain[0]
                 break
-    return found
+    return plainest
 
 
 def is_no(value: Any) -> bool:

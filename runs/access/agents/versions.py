@@ -69,15 +69,17 @@ def fared(principal: Principal, agent: Agent, versions: Iterable[str]) -> dict[s
         "team": agent.team_id, "agent": agent.pk, "versions": list(versions),
         "me": principal.actor_id,
     }  # fmt: skip
-    found: dict[str, list[tuple[int, int, int, float]]] = {}
+    by_version: dict[str, list[Any]] = {}
     with connection.cursor() as cursor:
         cursor.execute(FIGURES, values)
         for version, *row in cursor.fetchall():
-            found.setdefault(version, []).append(tuple(row))
-    return {version: _fared(rows) for version, rows in found.items() if any(row[1] for row in rows)}
+            by_version.setdefault(version, []).append(row)
+    # All runs of a version may be erased, and its rows not be added up yet.
+    counted = {key: rows for key, rows in by_version.items() if sum(row[1] for row in rows)}
+    return {version: _fared(rows) for version, rows in counted.items()}
 
 
-def _fared(rows: list[tuple[int, int, int, float]]) -> Fared:
+def _fared(rows: list[Any]) -> Fared:
     runs = sum(row[1] for row in rows)
     took = {bucket: number for bucket, number, _, _ in rows if number and bucket >= 0}
     p50, p95 = (figures.percentile(took, share) for share in (0.5, 0.95))

@@ -16,7 +16,7 @@ from agui_host.runtimes.versions.codes import code_of
 from agui_host.teams.tenancy import TeamQuerySet
 from runs.models import AgentTerms, Run
 
-UNKNOWN = "It is older than this release, which keeps what a version was made of."
+UNKNOWN = "It is older than this release, the first to keep the parts of a version."
 FED = "Its runs are fed from elsewhere, so the host cannot choose their version."
 CODE_GONE = "Its code is gone: the host has another version of the agent's module."
 OTHER_PART = "A part of it is no longer on this host, or refuses its settings."

@@ -76,15 +76,15 @@ def start(principal: Principal, key: UUID, agent: str, version: str = "") -> Tri
     row = Agent.objects.for_team(data_set.team).filter(slug=agent, enabled=True).first()
     if row is None:
         raise UnknownAgent
-    wanted = "" if version == row.version else version
-    if wanted:
+    former_version = "" if version == row.version else version
+    if former_version:
         principal.require("manage_agents")
-        if reason := former.problem_of(row, wanted):
+        if reason := former.problem_of(row, former_version):
             raise VersionGone(f"Version {version[:16]} cannot run. {reason}")
     runs = list(data_sets.runs_of(principal, data_set).values_list("pk", flat=True))
     with transaction.atomic():
         trial = Trial(
-            team=data_set.team, data_set=data_set, agent=agent, version=wanted,
+            team=data_set.team, data_set=data_set, agent=agent, version=former_version,
             created_by=principal.label,
         )  # fmt: skip
         trial.save(force_insert=True)
@@ -96,7 +96,7 @@ def start(principal: Principal, key: UUID, agent: str, version: str = "") -> Tri
         trials.filter(pk__in=list(old)).delete()
         audit.record(
             principal, trial.team, "trial.started", str(trial.pk), agent=agent,
-            version=wanted or row.version,
+            version=former_version or row.version,
         )  # fmt: skip
     return go_on(principal, trial.pk)
 

@@ -235,7 +235,8 @@ def _took(reach: Reach, period: Period) -> list[tuple[str, int, int]]:
     )
     with connection.cursor() as cursor:
         cursor.execute(statement, _scope(reach, period))
-        return cursor.fetchall()
+        counts: list[tuple[str, int, int]] = cursor.fetchall()
+    return counts
 
 
 def percentile(buckets: Mapping[int, int], share: float) -> float | None:

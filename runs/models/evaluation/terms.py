@@ -1,4 +1,4 @@
-"""AgentTerms: what a version of an agent was made of, so that a trial can run it again."""
+"""AgentTerms: the parts of a version of an agent, so that a trial can run it again."""
 
 from django.db import models
 

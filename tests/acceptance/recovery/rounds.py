@@ -103,18 +103,21 @@ class Round:
         for number, own in enumerate(self.folders):
             own.mkdir(parents=True)
             props: dict[str, Any] = {"folder": str(own), "seed": self.random.random()}
+            props["gate"] = str(folder / "gate")
             if kills and number == 0:
                 props["kills_at"] = self.point
             begun.append(host.begin("twenty-effects", forwardedProps=props))
         self.ids = [run["id"] for run in begun]
         self.followers = followers.follow(host, begun[0]) if follows else []
         self.readers = [[Stream(host, run), Socket(host, run)] for run in self.ids]
+        for own in self.folders:
+            wait_for(lambda own=own: (own / "worker").exists(), "a run to begin")
+        (folder / "gate").touch()
 
     def wait_for_the_middle(self, worker: int | None = None) -> int:
         """A run is in its middle, with most of its effects before it; the process of its worker.
 
-        On a slow machine the first runs are at their end before the last ones begin. Only runs of
-        the process ``worker`` count, if one is given.
+        Only runs of the process ``worker`` count, if one is given.
         """
         least = self.random.randrange(2, EFFECTS // 3)
         workers: list[int] = []

@@ -37,6 +37,7 @@ class Plan:
         self.folder = Path(props["folder"])
         self.kills_at = props.get("kills_at")
         self.random = random.Random(props["seed"])
+        self.gate = Path(props["gate"])
 
     @property
     def happened(self) -> Path:
@@ -46,6 +47,11 @@ class Plan:
         if self.attempt == 1 and self.kills_at == [number, phase]:
             note(self.folder / "fired", phase, number, time.time())
             os.kill(os.getpid(), signal.SIGKILL)
+
+    async def wait_at_the_gate(self) -> None:
+        """Until all runs of the round have begun, so that a fault meets each in its middle."""
+        while not self.gate.exists():
+            await asyncio.sleep(0.02)
 
     async def effect(self, number: int) -> dict[str, int]:
         self.reach(number, "started")
@@ -60,6 +66,7 @@ class Plan:
 async def twenty_effects(ctx: RunContext) -> None:
     plan = Plan(ctx)
     note(plan.folder / "worker", os.getpid())
+    await plan.wait_at_the_gate()
     total = 0
     for number in range(EFFECTS):
         plan.reach(number, "before")

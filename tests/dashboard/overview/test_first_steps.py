@@ -22,9 +22,9 @@ def ticks(client: Client) -> dict[str, bool]:
     """The steps on the overview, and whether each is ticked."""
     text = client.get("/").content.decode()
     steps = re.findall(r"<li( class=\"done\")?><a href=\"([^\"]+)\">([^<]+)</a>", text)
-    found = {title: bool(done) for done, page, title in steps if title in TITLES}
+    shown_steps = {title: bool(done) for done, page, title in steps if title in TITLES}
     assert all(client.get(page).status_code == 200 for _, page, title in steps if title in TITLES)
-    return found
+    return shown_steps
 
 
 def test_a_new_team_takes_four_steps(db: None) -> None:

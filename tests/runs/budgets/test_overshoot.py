@@ -20,7 +20,10 @@ from tests.runs.jobs import FINISHED
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RUNS, CALL, MAX = 100, 100, 2_000
-SCHEDULES = 50
+SCHEDULES = [
+    range(50),
+    pytest.param(range(1_000), marks=[pytest.mark.soak, pytest.mark.timeout(1_800)]),
+]
 
 
 @pytest.fixture
@@ -43,9 +46,10 @@ def used(budget: Budget) -> Decimal:
     return budget.used
 
 
-def test_in_any_order_of_calls(cast: Cast, budget: Budget) -> None:
+@pytest.mark.parametrize("seeds", SCHEDULES, ids=len)
+def test_in_any_order_of_calls(cast: Cast, budget: Budget, seeds: range) -> None:
     keys = running(cast, RUNS)
-    for seed in range(SCHEDULES):
+    for seed in seeds:
         chance = random.Random(seed)
         Budget.objects.update(used=0)
         with connection.cursor() as cursor:

@@ -56,9 +56,9 @@ def again(answer: Answer, team: Any) -> Run:
     return rows.get(pk=pair["after"]["id"], team=team)
 
 
-async def asked(cast: Cast, agent: Any, writer: JournalWriter, said: str) -> str:
+async def asked(cast: Cast, agent: Any, writer: JournalWriter, words: str) -> str:
     """A data set of one run that has ended."""
-    message = {"id": "m", "role": "user", "content": said}
+    message = {"id": "m", "role": "user", "content": words}
     run = await perform(await db(start, cast.alice, agent, messages=[message]), writer)
     return await db(made, cast.alice, run)
 
@@ -66,13 +66,13 @@ async def asked(cast: Cast, agent: Any, writer: JournalWriter, said: str) -> str
 async def test_earlier_middleware_and_settings_run_again(
     cast: Cast, register: Register, writer: JournalWriter
 ) -> None:
-    said = await db(
+    agent = await db(
         brought, register, "said", lambda ctx: f"{ctx.settings.get('mark', '')}{ctx.text}"
     )
-    key = await asked(cast, said, writer, "ann@example.org")
-    plain = await db(lambda: changed(said, middleware=RULES, settings={"mark": "!"}))
-    veiled = await db(lambda: changed(said, middleware=[], settings={}))
-    assert plain == await db(lambda: Agent.objects.get(pk=said.pk).version)
+    key = await asked(cast, agent, writer, "ann@example.org")
+    plain = await db(lambda: changed(agent, middleware=RULES, settings={"mark": "!"}))
+    veiled = await db(lambda: changed(agent, middleware=[], settings={}))
+    assert plain == await db(lambda: Agent.objects.get(pk=agent.pk).version)
     first = await db(tried, cast.alice, key, "said", veiled)
     assert (first.status, first.json["version"]) == (201, veiled)
     run = await perform(await db(again, first, cast.team), writer)
@@ -80,16 +80,16 @@ async def test_earlier_middleware_and_settings_run_again(
     now = await db(tried, cast.alice, key, "said", plain)
     assert now.json["version"] == ""
     assert (await perform(await db(again, now, cast.team), writer)).answered == "ann@example.org"
-    row = await db(lambda: Agent.objects.get(pk=said.pk))
+    row = await db(lambda: Agent.objects.get(pk=agent.pk))
     assert (row.middleware, row.settings) == ([], {}), "the agent itself has not changed"
 
 
 async def test_code_that_is_gone_is_refused_before_and_in_the_worker(
     cast: Cast, register: Register, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = await db(brought, register, "said", lambda ctx: ctx.text)
-    key = await asked(cast, said, writer, "x")
-    former_one = await db(lambda: changed(said, settings={"mark": 1}))
+    agent = await db(brought, register, "said", lambda ctx: ctx.text)
+    key = await asked(cast, agent, writer, "x")
+    former_one = await db(lambda: changed(agent, settings={"mark": 1}))
     answer = await db(tried, cast.alice, key, "said", former_one)
     with monkeypatch.context() as patch:
         patch.setattr(digests, "of_code", lambda target: "f" * 16)

@@ -49,6 +49,7 @@ PAGES = {
     "team/webhooks/": "/team/webhooks/",
     "team/webhooks/<uuid:webhook_id>/": "/team/webhooks/{webhook}/",
     "team/schedules/": "/team/schedules/",
+    "team/knowledge/": "/team/knowledge/",
     "team/schedules/<uuid:schedule_id>/": "/team/schedules/{schedule}/",
     "team/shared/": "/team/shared/",
     "team/received/": "/team/received/",
