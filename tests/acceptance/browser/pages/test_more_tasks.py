@@ -41,7 +41,7 @@ def test_find_a_run_by_its_time_and_walk_through_the_list(open_page: Open, host:
         row = page.locator(ROWS).first
         expect(row).to_contain_text("Charged twice 2")
         expect(row.locator("time[data-at]")).to_have_text(re.compile(f"{at:%M}"))
-    found = page.url
+    list_address = page.url
     for key in "jjk":  # to the first run, to the second and back
         hands.press(key)
     with hands.within(3):  # its neighbours in the list, and the list with its filters
@@ -50,7 +50,7 @@ def test_find_a_run_by_its_time_and_walk_through_the_list(open_page: Open, host:
         hands.press("]")
         expect(page).to_have_url(re.compile(runs[1]))
         hands.link("Runs")
-    expect(page).to_have_url(found)
+    expect(page).to_have_url(list_address)
     expect(page.get_by_role("heading", name="Charged twice")).to_have_count(0)
 
 
