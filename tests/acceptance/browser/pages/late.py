@@ -46,8 +46,8 @@ class LatePage:
         page.route("**/*", self.hold)
         page.on("request", lambda request: self.open_requests.add(request))
         page.on("response", self.answered)
-        for event in ("requestfinished", "requestfailed"):
-            page.on(event, lambda request: self.open_requests.discard(request))
+        page.on("requestfinished", lambda request: self.open_requests.discard(request))
+        page.on("requestfailed", lambda request: self.open_requests.discard(request))
 
     def hold(self, route: Route) -> None:
         if route.request.resource_type in LATE:
