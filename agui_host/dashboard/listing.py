@@ -112,8 +112,9 @@ def page(principal: Principal, matches: Search) -> Page:
     before, after = key_of("before", query.get("before")), key_of("after", query.get("after"))
     order = filters.ordering(query)
     if by := sorting.chosen(query):
-        shown = columns.filled(access.visible(principal).defer(*HEAVY), columns.chosen(query))
-        first = sorting.rows(shown, matches.newest, order, by, PAGE)
+        visible_runs = access.visible(principal).defer(*HEAVY)
+        filled = columns.filled(visible_runs, columns.chosen(query))
+        first = sorting.rows(filled, matches.newest, order, by, PAGE)
         return Page([access.faced(principal, run) for run in first], None, None, None)
     if after is not None:
         upwards = [name.removeprefix("-") for name in order]

@@ -57,7 +57,7 @@ const CONNECTION = { connecting: "Connecting …", live: "Live", reconnecting: "
 
 /**
  * Show how the page's stream is; `lost` is the page's text for a stream that does not come back.
- * Where nothing is live no place is reserved: to read what has ended is no news, and would move the page.
+ * Where nothing is live no place is reserved: reading an ended run is no news, and would move the page.
  */
 export function showConnection(name, lost) {
   const place = find("connection");

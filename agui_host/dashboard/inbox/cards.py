@@ -80,7 +80,7 @@ class Card:
         return rows(json.loads(self.question.question).get("metadata"))
 
     @property
-    def said(self) -> list[tuple[str, str]]:
+    def last_words(self) -> list[tuple[str, str]]:
         """The last words to the run and its last ones, each with a label: the context in short."""
         run = self.question.run
         by = f"end:{run.end_user}" if run.end_user else run.started_by

@@ -1,4 +1,4 @@
-"""What a run's row alone does not tell: its relatives, who cancelled it, and why it waits."""
+"""A run's relatives, who cancelled it, and the reason why it waits: its row has none of these."""
 
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ class Facts(NamedTuple):
 
 
 def of(principal: Principal, run: Run) -> Facts:
-    """Only what the principal may see: relatives that are hidden from it are left out."""
+    """The facts for this visitor, without relatives that are hidden from it."""
     near = access.visible(principal).defer(*HEAVY).filter(Q(parent=run.pk) | Q(pk=run.parent_id))
     rows = [access.faced(principal, row) for row in near.order_by("pk")[: MOST_CHILDREN + 1]]
     parent = next((row for row in rows if row.pk == run.parent_id), None)

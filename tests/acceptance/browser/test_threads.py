@@ -196,6 +196,7 @@ def test_without_scripts_a_text_waits_for_the_next_session(open_page: Open, host
     expect(page.get_by_label("Message")).to_have_value(text)
     page.get_by_role("button", name="Send").click()
     expect(page).to_have_url(re.compile(thread))
+    page.reload()
     expect(turns(page)).to_have_count(2)
     expect(turns(page).last).to_contain_text(DRAFT)
 

@@ -304,12 +304,12 @@ def test_the_soonest_to_expire_comes_first(cast: Cast, browse: Browse) -> None:
         more = {} if hours is None else {"expiresAt": moment(3600 * hours)}
         interrupted(cast.alice, question("i", message=f"question {n}", **more), thread=str(n))
     page = text_of(browse(cast.bob), "/inbox/")
-    shown = re.findall(r"<h2[^>]*>(question \d)</h2>", page)
-    assert shown == ["question 1", "question 0", "question 2"]
+    texts = re.findall(r"<h2[^>]*>(question \d)</h2>", page)
+    assert texts == ["question 1", "question 0", "question 2"]
 
 
 def test_the_context_is_in_the_card(cast: Cast, browse: Browse) -> None:
-    """What was said last, and the call with its arguments as names and texts."""
+    """The last words, and the call with its arguments as names and texts."""
     call = {"tool": "refund", "amount": 189.5, "customer": {"id": "C-1", "regular": True}}
     run = interrupted(cast.alice, question("i", message="Refund?", metadata=call))
     Run.objects.filter(pk=run.pk).update(asked="Charged twice!", answered="It is true.")

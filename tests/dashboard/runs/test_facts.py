@@ -1,4 +1,4 @@
-"""The facts of a run's page: relatives, who cancelled it, what it waits for, and its figures."""
+"""The facts of a run's page: relatives, who cancelled it, the reason of its wait, its figures."""
 
 import re
 
@@ -63,7 +63,7 @@ def test_its_figures(cast: Cast, browse: Browse) -> None:
     Run.objects.filter(pk=run.pk).update(
         ttft_ms=340, tokens_in=1200, tokens_out=30, by_model=models, cost=0.25
     )
-    shown = facts(browse, cast.bob, run)
-    assert shown["First piece"] == "340 ms"
-    assert shown["Tokens in, out"] == "1,200, 30"
-    assert (shown["Model"], shown["Cost"]) == ("small", "$0.2500")
+    figures = facts(browse, cast.bob, run)
+    assert figures["First piece"] == "340 ms"
+    assert figures["Tokens in, out"] == "1,200, 30"
+    assert (figures["Model"], figures["Cost"]) == ("small", "$0.2500")

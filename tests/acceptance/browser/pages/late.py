@@ -1,6 +1,6 @@
-"""A page whose scripts come late, and all that they ask for: what moves it on a slow machine.
+"""A page whose scripts and their answers come late, to see the moves of a slow machine.
 
-Stylesheets are no part of it, as a browser paints nothing before them.
+Stylesheets come as usual, as a browser paints nothing before them.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ SHIFTS = """
 window.shifts = [];
 const named = (node) => {
   const element = node?.nodeType === 1 ? node : node?.parentElement;
-  if (!element) return "what is gone";
+  if (!element) return "a removed part";
   return [element.localName + (element.id && `#${element.id}`), ...element.classList].join(".");
 };
 const placed = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(" ");
@@ -40,18 +40,18 @@ class LatePage:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.held: list[Route] = []
+        self.waiting: list[Route] = []
         self.open_requests: set[Request] = set()
         page.add_init_script(SHIFTS)
         page.route("**/*", self.hold)
         page.on("request", lambda request: self.open_requests.add(request))
         page.on("response", self.answered)
-        for event in ("requestfinished", "requestfailed"):
-            page.on(event, lambda request: self.open_requests.discard(request))
+        page.on("requestfinished", lambda request: self.open_requests.discard(request))
+        page.on("requestfailed", lambda request: self.open_requests.discard(request))
 
     def hold(self, route: Route) -> None:
         if route.request.resource_type in LATE:
-            self.held.append(route)
+            self.waiting.append(route)
         else:
             route.continue_()
 
@@ -62,22 +62,22 @@ class LatePage:
 
     def goto(self, address: str) -> None:
         """Open the address and wait until all has come and is painted."""
-        self.held.clear()
+        self.waiting.clear()
         self.open_requests.clear()
         self.page.goto(address, wait_until="commit")
         self.page.evaluate(PAINTED)
         calm = 0
         for _ in range(MOST_ROUNDS):
-            held, self.held = self.held, []
-            for route in held:
+            routes, self.waiting = self.waiting, []
+            for route in routes:
                 route.continue_()
             self.page.evaluate(TWO_FRAMES)
-            calm = 0 if self.held or self.open_requests else calm + 1
+            calm = 0 if self.waiting or self.open_requests else calm + 1
             if calm == CALM:
                 return
         raise AssertionError(f"{address}: {[each.url for each in self.open_requests]}")
 
     def moves(self) -> list[Any]:
-        """What has moved, if that is too much: how far, and its places before and after."""
+        """The shifts of the page if their sum is too large: sizes, and places before and after."""
         shifts = self.page.evaluate("window.shifts")
         return list(shifts) if sum(size for size, _ in shifts) > MOST_SHIFTED else []
