@@ -144,7 +144,6 @@ ELSEWHERE = {
     "runs/api/webhooks/*": "tests/runs/webhooks/test_webhooks.py",
     "runs/lifecycle/archive/*": "tests/web/export/test_archives.py",
     "runs/lifecycle/descendants.py": "tests/runs/worker/test_children.py",
-    "runs/lifecycle/ending.py": "tests/runs/lifecycle/test_lifecycle.py",
     "runs/lifecycle/webhooks/pushes.py": "tests/dialects/a2a/test_a2a_push.py",
     "runs/management/commands/conformance_report.py": "tests/runs/worker/test_findings.py",
     "runs/management/commands/delete_team.py": "tests/runs/lifecycle/test_erasure.py",

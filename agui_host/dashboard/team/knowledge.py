@@ -50,7 +50,7 @@ class ProfileForm(forms.Form):
 
 @both
 def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The documents and notes, the profile, and the forms; ``save`` names the one that is sent."""
+    """The documents and notes, the profile, and the forms; ``save`` names the form that is sent."""
     if request.method != "POST":
         return _page(request, principal)
     for name, (form_of, save) in SAVED.items():

@@ -61,7 +61,7 @@ def meanings_of(options: Sequence[Option]) -> dict[str, int]:
 
 
 def is_no(value: Any) -> bool:
-    """Whether a value is one that ``reject`` would be."""
+    """Whether a value means what ``reject`` does."""
     return value is False or (isinstance(value, str) and _meaning(Option(value, "")) == REJECT)
 
 
@@ -79,7 +79,7 @@ def _meaning(option: Option) -> str:
 
 
 def _read(text: str) -> str:
-    """``approve``, ``reject`` or ``edit``; empty for another text, and for one that allows more."""
+    """``approve``, ``reject`` or ``edit``; empty for another text, and for a wider permission."""
     spoken = _SPOKEN.match(text)
     pieces = _pieces(text)
     if not pieces or MORE & set(pieces[1:]):

@@ -25,6 +25,6 @@ async def note(row: "Agent", response: httpx.Response) -> None:
 
 
 def _store(row: "Agent") -> None:
-    # Another version, such as one that a trial runs, declares nothing for the present one.
+    # Another version, such as a trial's, declares nothing for the present one.
     rows = type(row).objects.for_team(row.team).filter(pk=row.pk, version=row.version)
     rows.update(declared_recovery=row.declared_recovery)

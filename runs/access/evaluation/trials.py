@@ -65,7 +65,7 @@ class VersionGone(Conflict):
 def start(principal: Principal, key: UUID, agent: str, version: str = "") -> Trial:
     """Run a data set again with an agent, as it is now or in a former version.
 
-    Who changes agents chooses a former version: its address may be one that was left for a reason.
+    Who changes agents chooses a former version: its address may have been left for a reason.
     Raises NotFound, Forbidden, UnknownAgent, VersionGone.
     """
     data_set = data_sets.find(principal, key)

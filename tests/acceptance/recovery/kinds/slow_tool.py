@@ -22,7 +22,7 @@ for number, line in enumerate(lines):
     if is_cut and event["type"] in MESSAGE:
         continue
     print(line, flush=True)
-    told = progress.with_suffix(".new")  # A kill leaves the old number or this one.
-    told.write_text(str(max(at, number + 1)))
-    told.replace(progress)
+    draft = progress.with_suffix(".new")  # A kill leaves the old number or this one.
+    draft.write_text(str(max(at, number + 1)))
+    draft.replace(progress)
     time.sleep(0.1)
