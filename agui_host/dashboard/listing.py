@@ -114,8 +114,8 @@ def page(principal: Principal, matches: Search) -> Page:
     if by := sorting.chosen(query):
         visible_runs = access.visible(principal).defer(*HEAVY)
         filled = columns.filled(visible_runs, columns.chosen(query))
-        first = sorting.rows(filled, matches.newest, order, by, PAGE)
-        return Page([access.faced(principal, run) for run in first], None, None, None)
+        top = sorting.rows(filled, matches.newest, order, by, PAGE)
+        return Page([access.faced(principal, run) for run in top], None, None, None)
     if after is not None:
         upwards = [name.removeprefix("-") for name in order]
         runs = columns.filled(matches.runs, columns.chosen(query))

@@ -46,7 +46,7 @@ class Refusal:
 
 @page
 def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The open questions that the visitor sees: first those with an end, by their ends, then the newest."""
+    """The open questions that the visitor sees: the first to expire, then the newest."""
     return _inbox(request, principal)
 
 
