@@ -15,7 +15,7 @@ from tests.acceptance.browser.test_axe import SERIOUS, SIZES
 from tests.acceptance.browser.test_team_pages import OUT_OF_REACH
 from tests.acceptance.host import Host
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 EVERY = (*PAGES.values(), *MORE_STATES)
 ONCE = [pytest.param(*SIZES[0], marks=pytest.mark.soak), *SIZES[1:]]
 
