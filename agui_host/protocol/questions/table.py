@@ -105,7 +105,7 @@ def fitted(question: Question, entry: Wire) -> Wire:
         return entry | {"payload": decision.wire} if decision and is_open else entry
     if isinstance(approval, Members) and approval.is_own(payload):
         return entry
-    if decision is None and not (isinstance(approval, Members) and approval.deciding):
+    if decision is None and not isinstance(approval, Members):
         decision = plain_decision(payload, reason)
     if decision is None:
         return entry
