@@ -22,7 +22,8 @@ create function runs_usage_change(run runs_run, sign smallint, its_owner text)
     returns void language plpgsql as $$
 begin
     insert into runs_usagechange (
-        team_id, sign, agent_id, agent_version, person, owner, created_at, status, tokens_in, tokens_out,
+        team_id, sign, agent_id, agent_version, person, owner, created_at, status,
+        tokens_in, tokens_out,
         tokens_cached, cost, by_model, questions, queued_ms, took_ms)
     values (
         run.team_id, sign, run.agent_id, run.agent_version,
@@ -53,11 +54,13 @@ create trigger runs_usage_run_made after insert on runs_run for each row
 create trigger runs_usage_run_changed after update on runs_run for each row
     when ((old.ended_at is not null or new.ended_at is not null) and (
         old.ended_at, old.started_at, old.created_at, old.status, old.team_id, old.agent_id,
-        old.agent_version, old.thread_id, old.started_by, old.tokens_in, old.tokens_out, old.tokens_cached, old.cost,
+        old.agent_version, old.thread_id, old.started_by,
+        old.tokens_in, old.tokens_out, old.tokens_cached, old.cost,
         old.by_model, old.questions, old.queued_ms
     ) is distinct from (
         new.ended_at, new.started_at, new.created_at, new.status, new.team_id, new.agent_id,
-        new.agent_version, new.thread_id, new.started_by, new.tokens_in, new.tokens_out, new.tokens_cached, new.cost,
+        new.agent_version, new.thread_id, new.started_by,
+        new.tokens_in, new.tokens_out, new.tokens_cached, new.cost,
         new.by_model, new.questions, new.queued_ms))
     execute function runs_usage_of_run();
 
