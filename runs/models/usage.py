@@ -117,10 +117,10 @@ class Usage(models.Model):
         return f"{self.runs} runs at {self.at}"
 
 
-class UsageTook(models.Model):
+class Took(models.Model):
     """How many runs of an agent took how long: counts by ``bucket``, for percentiles.
 
-    ``at`` is a day. Bucket n is for durations of up to 1.1 to the power of n milliseconds.
+    Bucket n is for durations of up to 1.1 to the power of n milliseconds.
     """
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -133,39 +133,29 @@ class UsageTook(models.Model):
     runs = models.BigIntegerField(default=0)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["team", "at", "agent", "owner", "bucket"], name="usage_took_once"
-            )
-        ]
-        indexes = [models.Index(fields=["team"], condition=Q(runs=0), name="usage_took_empty")]
+        abstract = True
 
     def __str__(self) -> str:
         return f"{self.runs} runs in bucket {self.bucket}"
 
 
-class UsageTookHour(models.Model):
-    """``UsageTook`` by the hour: for windows that begin within a day."""
+TOOK_KEY = ["team", "at", "agent", "owner", "bucket"]
 
-    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+", db_index=False)
-    at = models.DateTimeField()
-    agent = models.ForeignKey(
-        Agent, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False
-    )
-    owner = models.CharField(max_length=LONGEST)
-    bucket = models.SmallIntegerField()
-    runs = models.BigIntegerField(default=0)
+
+class UsageTook(Took):
+    """Durations by the day."""
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["team", "at", "agent", "owner", "bucket"], name="usage_took_hour_once"
-            )
-        ]
-        indexes = [models.Index(fields=["team"], condition=Q(runs=0), name="usage_took_hour_empty")]
+        constraints = [models.UniqueConstraint(fields=TOOK_KEY, name="usage_took_once")]
+        indexes = [models.Index(fields=["team"], condition=Q(runs=0), name="usage_took_empty")]
 
-    def __str__(self) -> str:
-        return f"{self.runs} runs in bucket {self.bucket}"
+
+class UsageTookHour(Took):
+    """Durations by the hour: for windows that begin within a day."""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=TOOK_KEY, name="usage_took_hour_once")]
+        indexes = [models.Index(fields=["team"], condition=Q(runs=0), name="usage_took_hour_empty")]
 
 
 class UsageVersion(models.Model):
