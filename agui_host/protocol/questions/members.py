@@ -64,13 +64,11 @@ class Members(Approval):
         """The name of the member that decides; None if the payload is nothing else."""
         return self._choice.name
 
-    def is_own(self, payload: Any) -> bool:
+    def is_own(self, payload: Mapping[str, Any]) -> bool:
         """Whether a payload that looks like a decision is meant for the question's own schema.
 
-        Its ``reason`` or ``arguments`` are of another kind there, or it is one of the options.
+        Its ``reason`` or ``arguments`` are of another kind there.
         """
-        if not isinstance(payload, Mapping):
-            return self._choice.name is None and self._has(payload)
         read = {"reason": self._reason, "arguments": self._edit}
         names = self._names & payload.keys()
         return any(name in names and other != name for name, other in read.items())
@@ -88,10 +86,6 @@ class Members(Approval):
         if decision.arguments is not None and EDIT in self._values:
             return self._values[EDIT]
         return self._values[APPROVE]
-
-    def _has(self, value: Any) -> bool:
-        options = self._choice.options
-        return any(each.value == value and type(each.value) is type(value) for each in options)
 
     def _edited(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if self._edit is not None:

@@ -103,7 +103,7 @@ def fitted(question: Question, entry: Wire) -> Wire:
     if approval is None:
         is_open = decision is not None and "responseSchema" not in question
         return entry | {"payload": decision.wire} if decision and is_open else entry
-    if isinstance(approval, Members) and approval.is_own(payload):
+    if isinstance(approval, Members) and isinstance(payload, dict) and approval.is_own(payload):
         return entry
     if decision is None and not isinstance(approval, Members):
         decision = plain_decision(payload, reason)

@@ -20,6 +20,8 @@ MORE = frozenset({"all", "always", "any", "every", "everything", "forever", "per
     "session", "rest", "future",
 })  # fmt: skip
 """Words of an option that decides about other actions as well."""
+LONGEST = 100
+"""Characters of an option that is read for its meaning; a longer one has none."""
 WORDS = ("boolean", "string", "null")
 """The types of an answer that is a boolean or a text, as AG2 takes it."""
 _SPOKEN = re.compile(r"\s*(yes|no|ok)\s*[,.;:!]", re.IGNORECASE)
@@ -93,7 +95,8 @@ def _read(text: str) -> str:
 
 
 def _texts(option: Option) -> list[str]:
-    return [text for text in (option.value, option.label) if isinstance(text, str)]
+    texts = [text for text in (option.value, option.label) if isinstance(text, str)]
+    return [text for text in texts if len(text) <= LONGEST]
 
 
 def _pieces(text: str) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from agui_host.protocol.intake.response_schema import ResponseSchema
 from agui_host.protocol.questions import table
 from agui_host.protocol.questions.decision import Undecidable
+from agui_host.protocol.questions.words import LONGEST
 from tests.protocol.questions.shapes import Wire
 from tests.protocol.questions.test_table import BOOLEAN, NO, TEXT, YES, members, payload, schema
 
@@ -97,6 +98,12 @@ def test_a_decision_is_the_option_that_means_it(question: Wire, yes: Any, no: An
         entry = {"interruptId": "q", "status": "resolved", "payload": expected}
         if not isinstance(expected, int) or isinstance(expected, bool):
             assert table.verdict(entry) is decision["approved"]
+
+
+def test_an_option_is_read_only_if_it_is_short() -> None:
+    """An agent's option can have millions of characters, and a question is read often."""
+    long = "approve" + " it" * LONGEST
+    assert table.approval_of(one(long, "deny")) is None
 
 
 @pytest.mark.parametrize(
