@@ -2,7 +2,8 @@
 
 Each attack is one round of something; a few copies of it go round and round until the time is
 over. With a fourth argument, ``each``, they come one after another, each for a few rounds, and for
-that time at most. What the host answered is printed as JSON: {attack: {answer: count}}.
+that time at most; with ``dear``, all that cost more than their bytes show, at once. What the host
+answered is printed as JSON: {attack: {answer: count}}.
 """
 
 import asyncio
@@ -176,6 +177,11 @@ async def stuck(attacker: Attacker) -> Any:
     return (await attacker.begin("stuck", {})).status_code
 
 
+DEAR: dict[str, tuple[Round, int]] = {
+    **dear_attacks.ATTACKS,
+    **dear_agents.ATTACKS,
+    **dear_connections.ATTACKS,
+}
 ATTACKS: dict[str, tuple[Round, int]] = {
     "quadratic texts": (quadratic_texts, 2),
     "patterns of answers": (patterns_of_answers, 2),
@@ -188,30 +194,27 @@ ATTACKS: dict[str, tuple[Round, int]] = {
     "descriptions": (descriptions, 40),
     "link seats": (link_seats, 1),
     "the interpreter held": (stuck, 1),
-    **dear_attacks.ATTACKS,
-    **dear_agents.ATTACKS,
-    **dear_connections.ATTACKS,
+    **DEAR,
 }
 
 
-async def attack(
-    url: str, key: str, seconds: float, *, each: bool = False
-) -> dict[str, dict[str, int]]:
+async def attack(url: str, key: str, seconds: float, mode: str = "") -> dict[str, dict[str, int]]:
     """Everything at once for so many seconds, or one after another, each for that time at most."""
+    attacks = DEAR if mode == "dear" else ATTACKS
     attacker = Attacker(url, key, seconds)
     async with attacker.client, dear_agents.serving() as agents, dear_connections.owed(attacker):
         await dear_agents.register(attacker, agents)
-        if each:
-            for name, how in ATTACKS.items():
+        if mode == "each":
+            for name, how in attacks.items():
                 attacker.until = time.monotonic() + seconds
                 await attacker.repeat(name, *how, rounds=ROUNDS)
         else:
             attacker.until = time.monotonic() + seconds
-            await asyncio.gather(*(attacker.repeat(name, *how) for name, how in ATTACKS.items()))
-    return {name: dict(attacker.answers.get(name, {})) for name in ATTACKS}
+            await asyncio.gather(*(attacker.repeat(name, *how) for name, how in attacks.items()))
+    return {name: dict(attacker.answers.get(name, {})) for name in attacks}
 
 
 if __name__ == "__main__":
     os.nice(19)  # attackers bring machines of their own
     url, key, seconds, *mode = sys.argv[1:]
-    print(json.dumps(asyncio.run(attack(url, key, float(seconds), each=mode == ["each"]))))
+    print(json.dumps(asyncio.run(attack(url, key, float(seconds), *mode))))

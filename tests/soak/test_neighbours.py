@@ -63,9 +63,11 @@ class Restarts:
         return any(began - 1 <= moment <= ended + RECOVERY for moment in self.times[name])
 
 
-def attack(host: Supervised, restarts: Restarts, peaks: Peaks) -> dict[str, dict[str, int]]:
+def attack(
+    host: Supervised, restarts: Restarts, peaks: Peaks, mode: list[str]
+) -> dict[str, dict[str, int]]:
     """The attackers in a process of their own; what they were answered."""
-    command = [sys.executable, "-m", "tests.soak.attacks", host.url, host.key, str(SECONDS)]
+    command = [sys.executable, "-m", "tests.soak.attacks", host.url, host.key, str(SECONDS), *mode]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as attackers:
         while attackers.poll() is None:
             restarts.look()
@@ -119,8 +121,14 @@ def row(name: str, watch: Watching) -> str:
     )
 
 
-def test_neighbours(data_dir: Path) -> None:
-    """All runs of B succeed: in a new attempt where their worker was killed, since A held it."""
+@pytest.mark.parametrize("attacks", ["every", "dear"])
+def test_neighbours(data_dir: Path, attacks: str) -> None:
+    """All runs of B succeed: in a new attempt where their worker was killed, since A held it.
+
+    Of ``every`` attack one holds the interpreter, which costs its worker. The ``dear`` ones kill
+    nothing.
+    """
+    every = attacks == "every"
     host = Supervised(
         data_dir,
         seed=TEAM_B + REPEATABLE + SEED,
@@ -137,7 +145,7 @@ def test_neighbours(data_dir: Path) -> None:
             with watching(host, B_KEY) as idle:
                 time.sleep(IDLE)
             with watching(host, B_KEY) as busy:
-                answers = attack(host, restarts, peaks)
+                answers = attack(host, restarts, peaks, [] if every else [attacks])
             restarts.look()
             hooks = [arrivals.delays(watch.outcomes) for watch in (idle, busy)]
     finally:
@@ -159,7 +167,7 @@ def test_neighbours(data_dir: Path) -> None:
     silence = longest_silence(busy.outcomes)
     without_health = ", ".join(f"{gap.seconds:.1f} s" for gap in gaps) or "never"
     keep(
-        "neighbours",
+        "neighbours" if every else "neighbours-dear",
         [
             f"team A attacks for {SECONDS:.0f} s; of the runs of team B:",
             row("just started", fresh),
@@ -186,5 +194,6 @@ def test_neighbours(data_dir: Path) -> None:
     assert beside <= max(HOOK_RATIO * alone, HOOK_FINE), "webhooks"
     assert not slow, slow
     assert all(gap.seconds <= RECOVERY for gap in gaps), gaps
-    assert restarts.times["worker"], "the agent that holds the interpreter cost its worker"
+    assert bool(restarts.times["worker"]) is every, "what holds the interpreter costs its worker"
+    assert every or not killed, "none of these kills a process"
     assert silence <= RECOVERY, f"{killed} processes were killed"
