@@ -116,11 +116,11 @@ class Intelligence(OfThread):
             )
             async for text in socket:
                 _, _, _, event, payload = json.loads(text)
-                self._take(event, payload)
+                self._take(event, payload, run)
                 if self.ended:
                     return
 
-    def _take(self, event: str, payload: Json) -> None:
+    def _take(self, event: str, payload: Json, names: Json) -> None:
         match event, payload:
             case "phx_reply", {"status": "error", "response": {"reason": "reset"} as details}:
                 raise Reset(details["epoch"], details["head"])
@@ -134,7 +134,15 @@ class Intelligence(OfThread):
                 run, _, cursor = mark.partition(":")
                 if run == UUID(self.run).hex:
                     stored = {**members, "metadata": others} if others else members
+                    if members.get("code") == "abort":
+                        stored = _cancelled(members, names)
                     self.take(seq_of(cursor), json.dumps(stored), cursor)
+
+
+def _cancelled(event: Json, names: Json) -> Json:
+    """The stored end of a cancelled run, which CopilotKit's version of AG-UI has no outcome for."""
+    stored = {"type": "RUN_FINISHED", "threadId": names["thread_id"], "runId": names["run_id"]}
+    return {**stored, "outcome": {"type": "cancelled"}, "timestamp": event["timestamp"]}
 
 
 class ThreadSocket(OfThread):
