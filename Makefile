@@ -13,11 +13,12 @@ TOGETHER := tests/acceptance/deploy/together
 DURABLE := benchmarks/durable/peers
 PRODUCTS := tests/conformance/products/peers
 CLIENT := clients/js
-# A process for each core up to four (each has engines and hosts), a file at a time, in the order of
-# tests/conftest.py; ARGS=-n0 for one process.
+# A process for each core and one more, up to four (each has engines and hosts), a file at a time, in
+# the order of tests/conftest.py, which counts the cores; ARGS=-n0 for one process.
 PARALLEL := -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 # Debian's oldest that is supported: the journal, recovery, migrations and tenancy on it. test_doors
-# sends the statements of every route; the other walks in tests/tenancy send the same ones.
+# sends the statements of every route, here only by the methods that it has; the other walks in
+# tests/tenancy send the same ones.
 POSTGRES_15 := /usr/lib/postgresql/15/bin
 ON_POSTGRES_15 := tests/backends/test_postgres_version.py tests/events/test_commits.py tests/events/test_journal.py \
 	tests/events/test_writer.py tests/events/test_partitions.py tests/events/test_follow.py \

@@ -1,6 +1,7 @@
 """Chromium, for the tests that look at pages; it leaves the internet alone."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
@@ -15,12 +16,19 @@ ARGS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium for this module; a longer life would leave its event loop to async tests."""
-    chromium = need("chromium")
+@contextmanager
+def launched(tool: str = "chromium") -> Iterator[Browser]:
+    """A Chromium until the block ends; ``tool`` is a name in ``tests.needs.FINDERS``."""
+    chromium = need(tool)
     expect.set_options(timeout=SECONDS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(chromium), args=ARGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One Chromium for this module; a longer life would leave its event loop to async tests."""
+    with launched() as browser:
+        yield browser

@@ -13,6 +13,11 @@ from tests import needs
 VARIABLE = "AGUI_TEST_POSTGRES"
 
 
+def is_chosen() -> bool:
+    """Whether this run repeats tests for what an older PostgreSQL makes of their statements."""
+    return VARIABLE in os.environ
+
+
 class MachinePostgres(Postgres):
     """As the embedded one, with binaries that know fewer options of ``initdb``."""
 

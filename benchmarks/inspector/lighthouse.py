@@ -79,7 +79,9 @@ def measure(host: Host, folder: Path) -> dict[str, dict[str, Any]]:
     arguments = ["--no-sandbox", "--disable-gpu", f"--remote-debugging-port={port}"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch_persistent_context(
-            str(folder / "profile"), executable_path=str(need("chromium")), args=arguments
+            str(folder / "profile"),
+            executable_path=str(need("chromium with a window")),
+            args=arguments,
         )
         login = f"{host.url}/login/"
         forms = FORMS if not PAGES or "sign-in" in PAGES else ()

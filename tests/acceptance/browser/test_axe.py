@@ -1,6 +1,7 @@
-"""Every page by axe: nothing serious or critical, in light and dark, on a phone and a desk."""
+"""Pages and their states by axe: nothing serious, in light and dark, on a phone and a desk."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -20,12 +21,17 @@ SERIOUS = ("serious", "critical")
 FAILING = [*TALK[:-1], {"text": "**Bold** and `code`"}, {"raise": "declined"}]
 ASKING = [{"interrupt": {"reason": "confirm", "message": "Go on?", "response_schema": APPROVAL}}]
 OPEN_CARDS = "for (const card of document.querySelectorAll('details')) card.open = true"
+ADDRESSES = (
+    "/runs/", "/runs/import", "/inbox/", "/team/", "/team/keys/", "/team/shared/", "/agents/",
+    "/agents/docs/", "/agents/docs/change", "/agents/connect", "/team/received/", "/team/audit/",
+)  # fmt: skip
 SIZES = [
     (1280, "light"),
     (390, "dark"),
     pytest.param(1280, "dark", marks=pytest.mark.soak),
     pytest.param(390, "light", marks=pytest.mark.soak),
 ]
+OPENED_ELSEWHERE = (390, "dark")
 
 
 @pytest.fixture(scope="module")
@@ -36,15 +42,17 @@ def runs(host: Host) -> dict[str, str]:
     return {"failed": ended(host, FAILING), "asking": ended(host, ASKING), "shared": shared}
 
 
-def views(page: Page, runs: dict[str, str]) -> Iterator[str]:
-    """Every page and state of a page, one after another."""
-    failed = f"/runs/{runs['failed']}/"
-    for address in ("/runs/", "/runs/import", "/inbox/", "/team/", "/team/keys/", "/team/shared/",
-                    "/agents/", "/agents/docs/", "/agents/docs/change", "/agents/connect",
-                    "/team/received/", "/team/audit/", f"{failed}change", f"{failed}compare",
-                    f"/runs/{runs['asking']}/"):  # fmt: skip
+def pages(page: Page, runs: dict[str, str]) -> Iterator[str]:
+    """Pages as they open; ``pages/test_every_page.py`` opens all, on a dark phone."""
+    failed, asking = f"/runs/{runs['failed']}/", f"/runs/{runs['asking']}/"
+    for address in (*ADDRESSES, f"{failed}change", f"{failed}compare", asking):
         page.goto(address)
         yield address
+
+
+def states(page: Page, runs: dict[str, str]) -> Iterator[str]:
+    """States that a page reaches by keys and clicks, one after another."""
+    failed = f"/runs/{runs['failed']}/"
     page.goto(failed)
     expect(page.locator(LANES)).not_to_have_count(0)
     yield "timeline"
@@ -77,7 +85,8 @@ def test_nothing_serious(
 ) -> None:
     page = open_page("/runs/", color_scheme=scheme, viewport={"width": width, "height": 900})
     axe, problems = Axe(), []
-    for view in views(page, runs):
+    opened = () if (width, scheme) == OPENED_ELSEWHERE else pages(page, runs)
+    for view in chain(opened, states(page, runs)):
         for violation in axe.run(page).response["violations"]:
             if violation["impact"] in SERIOUS:
                 places: list[Any] = [node["html"][:160] for node in violation["nodes"][:3]]

@@ -5,12 +5,15 @@ browser's debugger; ``tests/runs/notices/test_push.py`` decrypts what a push ser
 """
 
 import json
+from collections.abc import Iterator
 
-from playwright.sync_api import expect
+import pytest
+from playwright.sync_api import Browser, expect
 
 from runs.worker.notices.pushing import message
 from tests.acceptance.browser.test_pages import Open, open_page, session
 from tests.acceptance.host import Host
+from tests.chromium import launched
 from tests.runs.notices.asked import unsaved
 
 __all__ = ["open_page", "session"]
@@ -19,6 +22,13 @@ TITLES = """async () => {
   const shown = await registration.getNotifications();
   return shown.map(({ title, body, data }) => [title, body, data]);
 }"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Only a Chromium that has a window shows notifications."""
+    with launched("chromium with a window") as browser:
+        yield browser
 
 
 def test_a_message_becomes_a_notification(open_page: Open, host: Host) -> None:

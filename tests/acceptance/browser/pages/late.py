@@ -42,6 +42,7 @@ class LatePage:
         self.page = page
         self.waiting: list[Route] = []
         self.open_requests: set[Request] = set()
+        self.addresses: set[str] = set()
         page.add_init_script(SHIFTS)
         page.route("**/*", self.hold)
         page.on("request", lambda request: self.open_requests.add(request))
@@ -60,11 +61,17 @@ class LatePage:
         if "event-stream" in response.headers.get("content-type", ""):
             self.open_requests.discard(response.request)
 
-    def goto(self, address: str) -> None:
-        """Open the address and wait until all has come and is painted."""
+    def goto(self, address: str) -> bool:
+        """Open the address and wait until all has come and is painted.
+
+        False if it leads to a page that has been open before, such as "/" for who has signed in.
+        """
         self.waiting.clear()
         self.open_requests.clear()
         self.page.goto(address, wait_until="commit")
+        if self.page.url in self.addresses:
+            return False
+        self.addresses.add(self.page.url)
         self.page.evaluate(PAINTED)
         calm = 0
         for _ in range(MOST_ROUNDS):
@@ -74,7 +81,7 @@ class LatePage:
             self.page.evaluate(TWO_FRAMES)
             calm = 0 if self.waiting or self.open_requests else calm + 1
             if calm == CALM:
-                return
+                return True
         raise AssertionError(f"{address}: {[each.url for each in self.open_requests]}")
 
     def moves(self) -> list[Any]:

@@ -31,7 +31,8 @@ DRAWN = "article.turn .conversation > [data-key]"
 
 def faults(late: LatePage, axe: Axe, address: str, width: int) -> Iterator[tuple[str, str, Any]]:
     page = late.page
-    late.goto(address)
+    if not late.goto(address):
+        return
     if page.locator("article.turn").count():
         page.wait_for_selector(DRAWN)
     real = page.evaluate("document.documentElement.scrollWidth")
