@@ -20,6 +20,7 @@ MOST_PAUSES, LONGEST_PAUSE = 40, 7 * 86_400.0
 FEWEST_CHARACTERS = 8
 SAMPLE = "django-insecure-"
 HTTP = ("http", "https")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 WITHOUT_HOST = ("consolemail", "filemail", "memorymail", "dummymail")
 MAKE_KEY = "make one: python -c 'import secrets; print(secrets.token_urlsafe(50))'"
 QUEUE = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
@@ -85,6 +86,32 @@ def mail_domain(text: str) -> None:
     """The part of addresses after the @."""
     if not re.fullmatch(r"[\w-]+(\.[\w-]+)+", text):
         raise ValueError("write domains such as example.com, without @")
+
+
+def saml_attribute(text: str) -> None:
+    """The ``Name`` of an attribute in a SAML assertion."""
+    if not re.fullmatch(r"[^\s\"<>]+", text):
+        raise ValueError("write attributes' names, with commas between them: email,urn:oid:1.2.3")
+
+
+def saml_metadata_url(text: str) -> None:
+    """An identity provider's metadata; its certificate is trusted, so nobody must change it."""
+    parts = http_url(text)
+    if parts.scheme != "https" and parts.hostname not in LOOPBACK:
+        raise ValueError("write https://, or name a file by AGUI_SAML_METADATA_FILE")
+    needs_extra("saml", "onelogin")(text)
+
+
+def saml_metadata_file(text: str) -> None:
+    """A file with an identity provider's metadata."""
+    try:
+        with open(text, encoding="utf-8") as file:
+            describes = "IDPSSODescriptor" in file.read()
+    except (OSError, UnicodeError) as error:
+        raise ValueError(f"it cannot be read: {error}") from None
+    if not describes:
+        raise ValueError("it does not contain an identity provider's metadata (IDPSSODescriptor)")
+    needs_extra("saml", "onelogin")(text)
 
 
 def module(text: str) -> None:

@@ -13,6 +13,7 @@ from csp.constants import NONCE, NONE, SELF
 from agui_host import logs
 from agui_project import foreign_modules, validators
 from agui_project.settings.accounts import *
+from agui_project.settings.accounts import SAML
 from agui_project.settings.host import *
 from agui_project.settings.host import AGUI_PUBLIC_URL, BASE_DIR, DEBUG, env
 from agui_project.settings.limits import *
@@ -43,6 +44,7 @@ INSTALLED_APPS = [
     "csp",
     *("allauth", "allauth.account", "allauth.mfa", "allauth.usersessions", "allauth.socialaccount"),
     "allauth.socialaccount.providers.openid_connect",
+    *(["allauth.socialaccount.providers.saml"] if SAML else []),
     *("agui_project", "agui_host.embedded", "agui_host.teams", "agui_host.runtimes"),
     *("events", "runs", "agui_host.dialects", "agui_host.dashboard"),
     *("agui_host.doctor", "agui_host.apply"),

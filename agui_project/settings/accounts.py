@@ -56,7 +56,34 @@ if AGUI_OIDC_URL and not AGUI_OIDC_CLIENT_ID:
     env.problem(
         "AGUI_OIDC_CLIENT_ID", "it is empty, and AGUI_OIDC_URL needs it; set both or neither"
     )
-SOCIALACCOUNT_PROVIDERS = {
+AGUI_SAML_METADATA_URL: str = env.text("AGUI_SAML_METADATA_URL", rule=validators.saml_metadata_url)
+AGUI_SAML_METADATA_FILE: str = env.text(
+    "AGUI_SAML_METADATA_FILE", rule=validators.saml_metadata_file
+)
+AGUI_SAML_NAME: str = env.text("AGUI_SAML_NAME", default="Single sign-on")
+_CLAIMS = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/"
+AGUI_SAML_EMAIL: list[str] = env.entries(
+    "AGUI_SAML_EMAIL",
+    default=["email", "mail", "urn:oid:0.9.2342.19200300.100.1.3", f"{_CLAIMS}emailaddress"],
+    rule=validators.saml_attribute,
+)
+AGUI_SAML_USERNAME: list[str] = env.entries(
+    "AGUI_SAML_USERNAME",
+    default=["username", "uid", "urn:oid:0.9.2342.19200300.100.1.1", f"{_CLAIMS}name"],
+    rule=validators.saml_attribute,
+)
+AGUI_SAML_GROUPS: list[str] = env.entries(
+    "AGUI_SAML_GROUPS",
+    default=["groups", "http://schemas.microsoft.com/ws/2008/06/identity/claims/groups"],
+    rule=validators.saml_attribute,
+)
+AGUI_SAML_VERIFIED_DOMAINS: list[str] = env.entries(
+    "AGUI_SAML_VERIFIED_DOMAINS", default=[], rule=validators.mail_domain
+)
+if AGUI_SAML_METADATA_URL and AGUI_SAML_METADATA_FILE:
+    env.problem("AGUI_SAML_METADATA_FILE", "AGUI_SAML_METADATA_URL is set as well; set one of them")
+SAML = bool(AGUI_SAML_METADATA_URL or AGUI_SAML_METADATA_FILE)
+SOCIALACCOUNT_PROVIDERS: dict[str, dict[str, Any]] = {
     "openid_connect": {
         "OAUTH_PKCE_ENABLED": True,
         "APPS": [
@@ -74,8 +101,20 @@ SOCIALACCOUNT_PROVIDERS = {
         ]
         if AGUI_OIDC_URL
         else [],
-    }
+    },
 }
+if SAML:
+    SOCIALACCOUNT_PROVIDERS["saml"] = {
+        "provider_class": "agui_host.dashboard.account.saml.provider.HostSAMLProvider",
+        "APPS": [
+            {
+                "provider_id": "saml",
+                "name": AGUI_SAML_NAME,
+                "client_id": "saml",
+                "settings": {"verified_email": AGUI_SAML_VERIFIED_DOMAINS},
+            }
+        ],
+    }
 EMAIL: dict[str, Any] = env.parsed(
     "EMAIL_URL", validators.email, default=validators.email("consolemail://"), secret=True
 )

@@ -73,6 +73,15 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_OIDC_CLIENT_ID": (("", {"AGUI_OIDC_URL": "https://id.example.com"}),),
     "AGUI_OIDC_SCOPES": ("openid email", 'openid,"email"'),
     "AGUI_OIDC_VERIFIED_DOMAINS": ("@example.com", "example", "https://example.com"),
+    "AGUI_SAML_METADATA_URL": (*URLS, "http://id.example.com/metadata"),
+    "AGUI_SAML_METADATA_FILE": (
+        "{file}", "/nowhere/metadata.xml",
+        ("{metadata}", {"AGUI_SAML_METADATA_URL": "https://id.example.com"}),
+    ),
+    "AGUI_SAML_EMAIL": ("e mail", "<mail>"),
+    "AGUI_SAML_USERNAME": ("user name", "uid,user name"),
+    "AGUI_SAML_GROUPS": ("member of", '"groups"'),
+    "AGUI_SAML_VERIFIED_DOMAINS": ("@example.com", "example", "https://example.com"),
     "EMAIL_URL": (
         f"ann:{SECRET}@mail.example.com", f"imap://ann:{SECRET}@mail.example.com", "smtp+tls://",
         f"smtp+tls://ann:{SECRET}@mail.example.com:port", "smtp:mail.example.com",
@@ -172,7 +181,7 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
 }  # fmt: skip
 FREE = {
     "AGUI_DATABASE_APP_PASSWORD", "AGUI_CHAT_TASKS", "AGUI_OIDC_NAME", "AGUI_OIDC_CLIENT_SECRET",
-    "AGUI_OIDC_GROUPS",
+    "AGUI_OIDC_GROUPS", "AGUI_SAML_NAME",
     "AGUI_LLM_API_KEY",
 }  # fmt: skip
 """Settings that any text is right for."""
@@ -189,6 +198,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         importlib.util, "find_spec", lambda name, *a: None if name == "pydantic_ai" else find(name)
     )
     (tmp_path / "file").touch()
+    (tmp_path / "metadata.xml").write_text("<IDPSSODescriptor/>")
     yield tmp_path
     # The settings that were read last have configured the loggers.
     read()
@@ -225,6 +235,7 @@ def test_a_wrong_value_is_one_line_with_its_name_and_a_remedy(name: str, place: 
     for row in WRONG[name]:
         value, others = row if isinstance(row, tuple) else (row, {})
         value = value.replace("{file}", str(place / "file"))
+        value = value.replace("{metadata}", str(place / "metadata.xml"))
         lines = refusal(**others, **{name: value})
         assert len(lines) == 1, (value, lines)
         assert re.match(rf"{name}\b", lines[0]), (value, lines)
@@ -237,7 +248,7 @@ def test_all_that_is_wrong_is_named_at_once(place: Path) -> None:
     assert sorted(re.findall(r"^\w+", line)[0] for line in lines) == [
         "AGUI_DB_THREADS", "AGUI_SIGNUP", "DATABASE_URL", "DEBUG",
     ]  # fmt: skip
-    assert list(place.iterdir()) == [place / "file"], "nothing was written"
+    assert {each.name for each in place.iterdir()} == {"file", "metadata.xml"}, "nothing written"
 
 
 def test_a_name_that_is_misspelt_is_named(place: Path, settings: Any) -> None:
@@ -297,6 +308,17 @@ def test_a_good_key_is_taken_as_it_is(key: str, place: Path) -> None:
     assert read(SECRET_KEY=key, SECRET_KEY_FALLBACKS=KEY)["SECRET_KEY"] == key
     reader = Environment({"KEY": f" {key}\n"})
     assert reader.text("KEY", secret=True) == f" {key}\n"
+
+
+@pytest.mark.parametrize("name", ["AGUI_SAML_METADATA_URL", "AGUI_SAML_METADATA_FILE"])
+def test_saml_without_its_extra_is_one_line(
+    name: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda *names: None)
+    value = "https://id.example.com" if "URL" in name else str(place / "metadata.xml")
+    (line,) = refusal(**{name: value})
+    assert line.startswith(name)
+    assert "pip install '.[saml]'" in line
 
 
 INSTALLED = "from agui_project.cli import main; main()"

@@ -253,6 +253,10 @@ PEOPLE: dict[str, Door] = {
     "account/sso/<slug:provider_id>/callback/": Door(
         {"GET": Who(404, 404, 404, 404), "POST": FORGED}, "account/sso/nowhere/callback/"
     ),
+    # There is none here; a foreign page posts to the second, without a token.
+    "account/sso/saml/login/": Door({"GET": Who(404, 404, 404, 404), "POST": FORGED}),
+    "account/sso/saml/acs/": Door({"GET": MOVED, "POST": Who(404, 404, 404, 404)}),
+    "account/sso/saml/metadata/": Door({"GET": Who(404, 404, 404, 404)}),
     # The same for everyone.
     "ready": Door({"GET": OPEN}),
     "api/schema/": Door({"GET": OPEN}),

@@ -28,6 +28,8 @@ ELSEWHERE = {
     "backends/postgres/cursors.py": "tests/tenancy/test_row_security.py",
     "backends/postgres/functions/privileges.py": "tests/tenancy/test_functions.py",
     "dashboard/account/adapters.py": "tests/dashboard/test_signing_up.py",
+    "dashboard/account/leaving.py": "tests/dashboard/test_openid_connect.py",
+    "dashboard/account/saml/*": "tests/dashboard/saml/test_saml.py",
     "dashboard/account/sessions.py": "tests/dashboard/test_account_events.py",
     "dashboard/agents/*": "tests/dashboard/agents/test_agent_pages.py",
     "dashboard/agents/editing.py": "tests/dashboard/agents/test_connecting.py",

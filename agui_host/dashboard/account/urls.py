@@ -15,10 +15,11 @@ from allauth.socialaccount.providers.openid_connect import views as oidc
 from csp.decorators import csp_update
 from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.urls import URLPattern, path, re_path
 
 from agui_host.dashboard.account import personal, sessions
+from agui_host.dashboard.account.leaving import left_by_page
+from agui_host.dashboard.account.saml import views as saml
 from agui_host.dashboard.pages import posted_from, refused, uncached
 from agui_host.errors import Unavailable
 
@@ -42,13 +43,7 @@ def away_is_said(view: Callable[[HttpRequest, str], HttpResponse]) -> Callable[.
 @away_is_said
 def leave(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Redirect to the identity provider through a page: ``form-action 'self'`` covers redirects."""
-    answer: HttpResponse = oidc.login(request, provider_id)
-    away = answer.headers.get("Location", "")
-    if request.method == "POST" and "://" in away:
-        page = render(request, "account/leaving.html", {"away": away})
-        page.cookies = answer.cookies
-        return page
-    return answer
+    return left_by_page(request, oidc.login(request, provider_id))
 
 
 # A secret is shown as a QR code, which is a ``data:`` image.
@@ -93,6 +88,9 @@ pages: dict[str, tuple[str, object]] = {
     "socialaccount_signup": (f"{SSO}signup/", social.signup),
     "socialaccount_login_cancelled": (f"{SSO}cancelled/", social.login_cancelled),
     "socialaccount_login_error": (f"{SSO}error/", social.login_error),
+    "saml_login": (f"{SSO}saml/login/", saml.login),
+    "saml_acs": (f"{SSO}saml/acs/", saml.consume),
+    "saml_metadata": (f"{SSO}saml/metadata/", saml.metadata),
     "openid_connect_login": (f"{SSO}<slug:provider_id>/login/", leave),
     "openid_connect_callback": (f"{SSO}<slug:provider_id>/callback/", away_is_said(oidc.callback)),
 }

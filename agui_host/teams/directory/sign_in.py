@@ -26,7 +26,14 @@ class GroupsElsewhere(Exception):
 
 
 def claims_of(extra_data: Mapping[str, Any]) -> dict[str, Any]:
-    """The claims of an id token and of the userinfo endpoint, whose values win."""
+    """The claims of an id token and of the userinfo endpoint, whose values win.
+
+    An assertion of SAML has its groups where an id token would have them.
+    """
+    if isinstance(assertion := extra_data.get("saml"), Mapping):
+        name = settings.AGUI_OIDC_GROUPS
+        elsewhere = {"_claim_names": {name: "saml"}} if assertion.get("groups_elsewhere") else {}
+        return {name: assertion.get("groups"), **elsewhere}
     parts = (extra_data.get("id_token"), extra_data.get("userinfo"))
     claims: dict[str, Any] = {}
     for part in parts:

@@ -89,6 +89,7 @@ PAGES = {
     "account/sso/error/": "/account/sso/error/",
     "account/sso/<slug:provider_id>/login/": "/account/sso/none/login/",
     "account/sso/<slug:provider_id>/callback/": "/account/sso/none/callback/",
+    "account/sso/saml/login/": "/account/sso/saml/login/",
 }
 FOR_STRANGERS = ("/login/", "/signup/", "/account/password/reset/", "/no/such/page", "/shared/x/")
 """Pages that look different, or exist only, for people who have not signed in."""
@@ -107,7 +108,7 @@ NO_PAGES = {
     "files": (
         "manifest.webmanifest", "service-worker.js", "runs/<uuid:run_id>/input",
         "datasets/<uuid:data_set_id>/export", "account/data/export", "account/mfa/codes/download/",
-        "account/mfa/keys/login/",
+        "account/mfa/keys/login/", "account/sso/saml/metadata/",
     ),
     "redirects": (
         "runs/<uuid:run_id>/events", "login", "signup", "inbox", "team", "runs", "usage", "agents",
