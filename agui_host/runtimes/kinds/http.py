@@ -9,7 +9,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -145,12 +145,17 @@ class HttpRuntime:
                             yield each
                     continue
                 for data in frames:
-                    if (event := await _event(data, ctx.team)) is not None:
+                    is_long = len(data) > apart.SMALL
+                    async with apart.room(ctx.team, data) if is_long else nullcontext():
+                        if (event := await _event(data, ctx.team)) is None:
+                            continue
                         ended = event.get("type") in TERMINAL
                         for each in again.events(event):
                             yield each
                         if ended:
                             return
+                        if is_long:  # Its readers are done, but keep it until the next one.
+                            event.clear()
             raise RunFailed(
                 RunErrorCode.UPSTREAM_CLOSED, "The remote agent stopped without ending its run."
             )
