@@ -44,7 +44,8 @@ class Turns:
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
 
 
-def _of_this_loop() -> Turns:
+def of_this_loop() -> Turns:
+    """The calls at work on the running event loop."""
     return _turns.setdefault(asyncio.get_running_loop(), Turns())
 
 
@@ -54,7 +55,7 @@ async def fold_turn(payer: object) -> AsyncIterator[None]:
 
     A fold of megabytes holds its log, its values and its text, many times as much.
     """
-    turns = _of_this_loop()
+    turns = of_this_loop()
     async with turns.of(f"folds of {payer}"), turns.folds:
         yield
 
@@ -67,7 +68,7 @@ async def room(payer: object, text: str) -> AsyncIterator[None]:
     while it waits for the next turn, or for the payer to be below its share. A payer that holds
     nothing does not wait for others.
     """
-    turns, size = _of_this_loop(), len(text) + VALUE_BYTES * work.values_of(text)
+    turns, size = of_this_loop(), len(text) + VALUE_BYTES * work.values_of(text)
     while not turns.held.take(payer, size):
         if not turns.held.of(payer):
             turns.held.add(payer, size)
@@ -111,7 +112,7 @@ async def to_its_end(payer: object, call: Callable[[], T]) -> T:
 
 async def _begun(payer: object, call: Callable[[], T]) -> asyncio.Future[T]:
     loop = asyncio.get_running_loop()
-    turns = _of_this_loop()
+    turns = of_this_loop()
     turn, slots = turns.of(str(payer)), turns.slots
     await turn.acquire()
     try:

@@ -9,7 +9,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -54,6 +54,8 @@ HEADERS = {
 }
 ATTEMPT = "agui-attempt"
 """The header of a request that another worker of this host has made before, for the same run."""
+NO_ROOM: AbstractAsyncContextManager[None] = nullcontext()
+"""For short events, whose memory is not counted."""
 More = Callable[[], Awaitable[list[str] | Said | None]]
 RESERVED = frozenset({*HEADERS, ATTEMPT, on_behalf.HEADER}) | {
     "host", "content-length", "transfer-encoding", "connection",
@@ -145,8 +147,10 @@ class HttpRuntime:
                             yield each
                     continue
                 for data in frames:
-                    is_long = len(data) > apart.SMALL
-                    async with apart.room(ctx.team, data) if is_long else nullcontext():
+                    room: AbstractAsyncContextManager[None] = NO_ROOM
+                    if is_long := len(data) > apart.SMALL:
+                        room = apart.room(ctx.team, data)
+                    async with room:
                         if (event := await _event(data, ctx.team)) is None:
                             continue
                         ended = event.get("type") in TERMINAL

@@ -51,7 +51,7 @@ async def test_runs_of_a_team_hold_few_of_them_and_another_team_waits_for_none()
 
     async with peer(dear) as far, asyncio.timeout(60):
         runs = [asyncio.create_task(play(far.url, "team")) for _ in range(RUNS)]
-        turns = apart._of_this_loop()
+        turns = apart.of_this_loop()
         while held + len(turns.waiting) < RUNS:
             await asyncio.sleep(0)
         assert 2 <= most <= apart.UNDER_WAY[1] // MEMORY
