@@ -32,7 +32,7 @@ class Turns:
     def __init__(self) -> None:
         self.slots = asyncio.Semaphore(AT_ONCE)
         self.folds = asyncio.Semaphore(AT_ONCE)
-        self.held = Held(*UNDER_WAY)
+        self.memory = Held(*UNDER_WAY)
         self.waiting: deque[asyncio.Event] = deque()
         self._payers: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -69,9 +69,9 @@ async def room(payer: object, text: str) -> AsyncIterator[None]:
     nothing does not wait for others.
     """
     turns, size = of_this_loop(), len(text) + VALUE_BYTES * work.values_of(text)
-    while not turns.held.take(payer, size):
-        if not turns.held.of(payer):
-            turns.held.add(payer, size)
+    while not turns.memory.take(payer, size):
+        if not turns.memory.of(payer):
+            turns.memory.add(payer, size)
             break
         turns.waiting.append(given_back := asyncio.Event())
         try:
@@ -82,7 +82,7 @@ async def room(payer: object, text: str) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        turns.held.give_back(payer, size)
+        turns.memory.give_back(payer, size)
         while turns.waiting:
             turns.waiting.popleft().set()
 

@@ -1,4 +1,4 @@
-"""Work off the loop: turns of payers, kept until the thread has ended."""
+"""Work off the loop: turns of payers, reference until the thread has ended."""
 
 import asyncio
 import gc
@@ -69,7 +69,7 @@ class Values:
 async def test_a_call_that_fails_leaves_its_values_to_nobody() -> None:
     """Without a look for cycles: those of a state are large, and such looks are seldom."""
     values = Values()
-    kept = weakref.ref(values)
+    reference = weakref.ref(values)
 
     def fails(values: Values) -> None:
         raise LookupError("no")
@@ -80,7 +80,7 @@ async def test_a_call_that_fails_leaves_its_values_to_nobody() -> None:
             await apart.to_its_end("payer", partial(fails, values))
         del values
         await asyncio.sleep(0)
-        assert kept() is None
+        assert reference() is None
     finally:
         gc.enable()
 

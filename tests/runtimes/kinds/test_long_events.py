@@ -34,29 +34,29 @@ async def dear(call: Call) -> None:
 
 async def test_runs_of_a_team_hold_few_of_them_and_another_team_waits_for_none() -> None:
     """An event is 0.6 MB of text and 20 MB of values: of 8 runs some wait with the text."""
-    held = most = 0
+    alive = most = 0
     full = asyncio.Event()
 
     async def play(url: str, team: str) -> int:
-        nonlocal held, most
+        nonlocal alive, most
         context = RunContext({"threadId": "t", "runId": "r", "messages": []}, team=team)
         async with aclosing(HttpRuntime(url).run(context)) as events:
             event = await anext(events)
-            held += team == "team"
-            most = max(most, held)
+            alive += team == "team"
+            most = max(most, alive)
             if team == "team":
                 await full.wait()
-            held -= team == "team"
+            alive -= team == "team"
             return len(event["value"])
 
     async with peer(dear) as far, asyncio.timeout(60):
         runs = [asyncio.create_task(play(far.url, "team")) for _ in range(RUNS)]
         turns = apart.of_this_loop()
-        while held + len(turns.waiting) < RUNS:
+        while alive + len(turns.waiting) < RUNS:
             await asyncio.sleep(0)
         assert 2 <= most <= apart.UNDER_WAY[1] // MEMORY
         assert await play(far.url, "another") == VALUES
         full.set()
         assert await asyncio.gather(*runs) == [VALUES] * RUNS
     assert most <= apart.UNDER_WAY[1] // MEMORY
-    assert not turns.held.bytes
+    assert not turns.memory.bytes
