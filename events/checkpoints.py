@@ -7,6 +7,7 @@ from uuid import UUID
 import structlog
 from django.db import connection
 
+from agui_host.backends import apart
 from agui_host.backends.postgres.bridge import db
 from agui_host.protocol import patient_json
 from agui_host.protocol.encoding import Record
@@ -60,12 +61,14 @@ def save(journal_id: UUID, seq: int, fold: Fold) -> int:
 class Checkpointer:
     """Runs next to the executor of one run and stores checkpoints as its log grows.
 
-    It only counts; a thread of the bridge makes the fold from the committed events.
+    It only counts; a thread of the bridge makes the fold from the committed events. A team's folds
+    take turns.
     """
 
-    def __init__(self, journal_id: UUID, base: Base = Fold) -> None:
+    def __init__(self, journal_id: UUID, base: Base = Fold, team: object = "") -> None:
         self._journal_id = journal_id
         self._base = base
+        self._team = team
         self._events = self._bytes = self._stored = 0
         self._storing: asyncio.Task[None] | None = None
 
@@ -93,18 +96,25 @@ class Checkpointer:
         if self._events < EVERY_EVENTS and self._bytes < EVERY_BYTES:
             return
         try:
-            await db(store)
+            async with apart.fold_turn(self._team):
+                await db(store)
         except Exception as error:
             log.warning("checkpoint.failed", journal=str(self._journal_id), error=str(error))
 
     async def _store(self) -> None:
         try:
-            _, self._stored = await db(_advance, self._journal_id, NEWEST_EVENT, self._base)
+            async with apart.fold_turn(self._team):
+                self._stored = await db(_store_next, self._journal_id, self._base)
         except Exception as error:
             # Without a checkpoint joining takes longer, but the run itself is not affected.
             log.warning("checkpoint.failed", journal=str(self._journal_id), error=str(error))
         finally:
             self._storing = None
+
+
+def _store_next(journal_id: UUID, base: Base) -> int:
+    """Fold the log, whose next checkpoint that stores; the size of the newest one."""
+    return _advance(journal_id, NEWEST_EVENT, base)[1]
 
 
 def _advance(journal_id: UUID, position: int, base: Base) -> tuple[Fold, int]:

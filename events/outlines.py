@@ -19,6 +19,7 @@ from django.db import DatabaseError, connection, transaction
 
 from agui_host.backends import epochs
 from agui_host.backends.postgres import scope
+from agui_host.protocol import patient_json
 from agui_host.protocol.fold.outline import FEEDS, FORMAT, Outline
 from agui_host.protocol.fold.outline_row import Row
 from agui_host.protocol.ids import uuid7_seconds
@@ -164,7 +165,7 @@ def _step(journal_id: UUID, outline: Outline, last: int) -> None:
     rows = reading.rows(journal_id, outline.seq, last, STEP_BYTES, FEEDS)
     size = 0
     # Read as one array: takes a third less time than reading one by one.
-    whole = loads(f"[{','.join(payload for _, _, payload in rows)}]")
+    whole = patient_json.loads(f"[{','.join(payload for _, _, payload in rows)}]")
     for (seq, _, payload), event in zip(rows, whole, strict=True):
         bytes_ = len(payload.encode())
         outline.feed(seq, event, bytes_)

@@ -9,13 +9,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from json import loads
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from agui_host.backends import epochs
 from agui_host.protocol.fold.blame import Blame, Change
 from agui_host.protocol.patch import PatchFailed, apply
+from agui_host.protocol.patient_json import loads
 from agui_host.protocol.strict_json import dumps_any
 from agui_host.protocol.violation import Event
 from events.outlines import BUILDING, SECONDS, STEP_BYTES

@@ -5,17 +5,25 @@ A payer is a team, or the address of a link's visitor. Above its share its work 
 
 import asyncio
 import contextvars
-from collections.abc import Callable
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from agui_host.backends import work
+from agui_host.backends.held import Held
 
 T = TypeVar("T")
 
 SMALL = 16 * 1024
 """Bytes that are processed on the event loop."""
 AT_ONCE = 2
+VALUE_BYTES = 150
+"""Memory of a value of a parsed event, and of its checked copy. An empty array takes 64 bytes, the
+member of a large object 140, an object of one member 230."""
+UNDER_WAY = (256_000_000, 96_000_000)
+"""Bytes of events that a process and a team have read and not yet appended."""
 
 
 class Turns:
@@ -23,6 +31,9 @@ class Turns:
 
     def __init__(self) -> None:
         self.slots = asyncio.Semaphore(AT_ONCE)
+        self.folds = asyncio.Semaphore(AT_ONCE)
+        self.memory = Held(*UNDER_WAY)
+        self.waiting: deque[asyncio.Event] = deque()
         self._payers: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def of(self, payer: str) -> asyncio.Lock:
@@ -31,6 +42,49 @@ class Turns:
 
 
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
+
+
+def of_this_loop() -> Turns:
+    """The calls at work on the running event loop."""
+    return _turns.setdefault(asyncio.get_running_loop(), Turns())
+
+
+@asynccontextmanager
+async def fold_turn(payer: object) -> AsyncIterator[None]:
+    """Hold the payer's one turn to fold a stored log, of ``AT_ONCE`` in this process.
+
+    A fold of megabytes holds its log, its values and its text, many times as much.
+    """
+    turns = of_this_loop()
+    async with turns.of(f"folds of {payer}"), turns.folds:
+        yield
+
+
+@asynccontextmanager
+async def room(payer: object, text: str) -> AsyncIterator[None]:
+    """Hold the memory that the values of a long event take, from its parsing to its end.
+
+    A payer's turn is over when an event is parsed: without this, each of its runs could hold one
+    while it waits for the next turn, or for the payer to be below its share. A payer that holds
+    nothing does not wait for others.
+    """
+    turns, size = of_this_loop(), len(text) + VALUE_BYTES * work.values_of(text)
+    while not turns.memory.take(payer, size):
+        if not turns.memory.of(payer):
+            turns.memory.add(payer, size)
+            break
+        turns.waiting.append(given_back := asyncio.Event())
+        try:
+            await given_back.wait()
+        finally:
+            if given_back in turns.waiting:
+                turns.waiting.remove(given_back)
+    try:
+        yield
+    finally:
+        turns.memory.give_back(payer, size)
+        while turns.waiting:
+            turns.waiting.popleft().set()
 
 
 async def in_turn(payer: object, call: Callable[[], T]) -> T:
@@ -52,11 +106,13 @@ async def to_its_end(payer: object, call: Callable[[], T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait({future})
         raise
+    finally:
+        del future  # It holds its exception, and that holds this frame and the call's values.
 
 
 async def _begun(payer: object, call: Callable[[], T]) -> asyncio.Future[T]:
     loop = asyncio.get_running_loop()
-    turns = _turns.setdefault(loop, Turns())
+    turns = of_this_loop()
     turn, slots = turns.of(str(payer)), turns.slots
     await turn.acquire()
     try:

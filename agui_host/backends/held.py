@@ -29,6 +29,10 @@ class Held:
             not own or own + size <= self.team
         )
 
+    def of(self, team: object) -> int:
+        """The bytes that are held for a team now."""
+        return self._by_team.get(str(team), 0)
+
     def take(self, team: object, size: int) -> bool:
         """Count ``size`` bytes if they fit; False if they do not."""
         with self._lock:

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.functions import Now
 
+from agui_host.protocol import patient_json
 from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.input import healing, legacy_answer
 from agui_host.protocol.questions import delivery
@@ -108,7 +109,7 @@ def emptied(last_runs: Mapping[UUID, UUID]) -> None:
 def feed(fold: Fold, run_id: UUID) -> None:
     """Fold a whole stored log, page by page."""
     for payload in journal.payloads(run_id):
-        fold.feed(json.loads(payload))
+        fold.feed(patient_json.loads(payload))
 
 
 def prepare(run: Run, fold: Fold, carried: Iterable[Wire] = ()) -> Prepared:
@@ -118,7 +119,7 @@ def prepare(run: Run, fold: Fold, carried: Iterable[Wire] = ()) -> Prepared:
     before the input's own, unless the thread or the input has them already. One whose id another
     message has gets a new id, as an agent's would.
     """
-    body = json.loads(run.input)
+    body = patient_json.loads(run.input)
     stored = fold.messages
     keep = _number_to_keep(run, stored, body)
     merged = merge(stored, body["messages"], keep, edited(body))
@@ -180,7 +181,7 @@ def _waiting(messages: list[Wire], fold: Fold, body: Wire) -> set[str]:
 
 def echo(run: Run) -> Wire:
     """The echo for a run that ends before it was claimed, so that its user's words are kept."""
-    body = json.loads(run.input)
+    body = patient_json.loads(run.input)
     merged = merge(current(run.thread_id).messages, body["messages"])
     return {**body, "messages": merged.fresh}
 

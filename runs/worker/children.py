@@ -28,6 +28,7 @@ from agui_host.backends import apart
 from agui_host.backends.epochs import Reset
 from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.bridge import db, db_read
+from agui_host.protocol import patient_json
 from agui_host.protocol.errors import HostError, RunErrorCode, RunFailed
 from agui_host.protocol.input import run_agent_input
 from agui_host.protocol.input.run_agent_input import OnBusy
@@ -257,4 +258,4 @@ async def _parsed(team: UUID, payload: bytes) -> dict[str, Any]:
     if len(payload) <= apart.SMALL:
         event: dict[str, Any] = json.loads(payload)
         return event
-    return LongEvent(await apart.in_turn(team, functools.partial(json.loads, payload)))
+    return LongEvent(await apart.in_turn(team, functools.partial(patient_json.loads, payload)))

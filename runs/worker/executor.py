@@ -143,14 +143,13 @@ class Execution:
         self.children = Children(claimed, lambda claim: execute_claim(claim, writer, self._why))
         self.questions = claimed.questions
         limits, prepared = claimed.limits, claimed.prepared
-        self.input, self.repairs = prepared.input, prepared.repairs
-        self.opening = claimed.opening
+        self.input, self.repairs, self.opening = prepared.input, prepared.repairs, claimed.opening
         self.intake = claimed.intake or intakes.new(
             Intake, run, limits, prepared.echo, prepared.history
         )
         # The run's base is the thread's history, which does not change while the run lives.
         base = partial(history.current, run.thread_id)
-        self.checkpoints = Checkpointer(run.pk, base)
+        self.checkpoints = Checkpointer(run.pk, base, run.team_id)
         self.trace = traces.of(run, traceparent)
         note = self.checkpoints.note
         self._note = note if self.trace is None else self.trace.beside(note)
@@ -162,8 +161,7 @@ class Execution:
         timeout = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
         self.limit = min(limits.run_seconds or timeout, timeout)
         self.prices = team_prices.usual()
-        self.pace = Pace(limits.events_per_second)
-        self.work = Work(run.team_id)
+        self.pace, self.work = Pace(limits.events_per_second), Work(run.team_id)
         self.stopping: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
         self.log = log.bind(run=str(run.pk), agent=run.agent.slug)
 
@@ -198,6 +196,7 @@ class Execution:
             if self.trace is not None:
                 self.trace.close()
             await self.checkpoints.close()
+            self.error = None  # Its frames hold this execution, and the event that failed.
 
     def _open(self) -> None:
         """Begin the log, unless the claim has."""
@@ -292,10 +291,11 @@ class Execution:
                 self._append(records)
                 if self.intake.ended:
                     break
-                if work.add(records, replicas.work):
+                due, count, records = work.add(records, replicas.work), len(records), []
+                if due:
                     await work.settle()
                 replicas.work = 0
-                pace.left -= len(records)
+                pace.left -= count
                 if pace.left < 0:
                     await pace.wait()
                 if lease.full:

@@ -1,8 +1,13 @@
 """A process hands the interpreter over soon, wakes up soon, and does not collect its imports."""
 
+import gc
 import platform
 import subprocess
 import sys
+
+import pytest
+
+from agui_host.backends import interpreter
 
 CODE = """
 import gc, sys
@@ -44,3 +49,77 @@ def test_a_thread_that_events_wake_has_short_slices() -> None:
     release = tuple(map(int, platform.release().split("-")[0].split(".")[:2]))
     if release >= (6, 12):
         assert done.stdout.split() == ["True", "100000", "True"]
+
+
+SPARSELY = """
+import gc
+from agui_host.backends import interpreter
+interpreter.settle()
+before = gc.get_stats()[2]["collections"]
+states = [[[] for _ in range(100_000)] for _ in range(10)]
+print(gc.get_stats()[2]["collections"] - before)
+"""
+
+
+def test_states_of_many_values_are_not_looked_through_again_and_again() -> None:
+    """Nothing else runs during a full collection, which takes longer with each state."""
+    done = subprocess.run(
+        [sys.executable, "-c", SPARSELY], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["0"]
+
+
+def test_a_full_collection_is_due_after_a_while_and_later_if_it_took_long() -> None:
+    now, thresholds = 1_000.0, gc.get_threshold()
+    collected = interpreter.Sparsely(lambda: now)
+
+    def due() -> bool:
+        gc.set_threshold(*interpreter.YOUNG, interpreter.NEVER)
+        collected("stop", {"generation": 1})
+        return gc.get_threshold()[2] == interpreter.FULL
+
+    try:
+        assert not due()
+        now += interpreter.FULL_EVERY
+        assert due()
+        collected("start", {"generation": 2})
+        now += 1.0
+        collected("stop", {"generation": 2})
+        assert gc.get_threshold()[2] == interpreter.NEVER
+        now += interpreter.RESTS - 1
+        assert not due()
+        now += 1
+        assert due()
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+TEXTS = """
+from concurrent.futures import ThreadPoolExecutor
+from agui_host.backends import interpreter
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+kept = []
+def read(number):
+    texts = []
+    for turn in range(8):
+        texts.append(b"x" * (2_000_000 + 500_000 * ((number + turn) % 9)))
+        kept.append(bytes(3_000))
+print(interpreter.give_memory_back())
+before = resident()
+with ThreadPoolExecutor(8) as threads:
+    list(threads.map(read, range(64)))
+    print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator")
+def test_the_memory_of_texts_goes_back_with_them() -> None:
+    """By default glibc keeps most of these, in the heaps of eight threads."""
+    done = subprocess.run(
+        [sys.executable, "-c", TEXTS], capture_output=True, text=True, check=True, timeout=60
+    )
+    does, left = done.stdout.split()
+    assert does == "True"
+    assert int(left) < 40_000_000

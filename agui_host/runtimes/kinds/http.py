@@ -9,7 +9,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -54,6 +54,8 @@ HEADERS = {
 }
 ATTEMPT = "agui-attempt"
 """The header of a request that another worker of this host has made before, for the same run."""
+NO_ROOM: AbstractAsyncContextManager[None] = nullcontext()
+"""For short events, whose memory is not counted."""
 More = Callable[[], Awaitable[list[str] | Said | None]]
 RESERVED = frozenset({*HEADERS, ATTEMPT, on_behalf.HEADER}) | {
     "host", "content-length", "transfer-encoding", "connection",
@@ -145,12 +147,19 @@ class HttpRuntime:
                             yield each
                     continue
                 for data in frames:
-                    if (event := await _event(data, ctx.team)) is not None:
+                    room: AbstractAsyncContextManager[None] = NO_ROOM
+                    if is_long := len(data) > apart.SMALL:
+                        room = apart.room(ctx.team, data)
+                    async with room:
+                        if (event := await _event(data, ctx.team)) is None:
+                            continue
                         ended = event.get("type") in TERMINAL
                         for each in again.events(event):
                             yield each
                         if ended:
                             return
+                        if is_long:  # Its readers are done, but keep it until the next one.
+                            event.clear()
             raise RunFailed(
                 RunErrorCode.UPSTREAM_CLOSED, "The remote agent stopped without ending its run."
             )

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from json import loads
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
 
 from agui_host.protocol.fold.calls import FEEDS, Calls
+from agui_host.protocol.patient_json import loads
 from events import outlines
 from events.sealed import reading
 from runs.lifecycle.insight.fingerprint import READ

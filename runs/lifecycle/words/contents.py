@@ -5,7 +5,6 @@ Reading is bounded, however long the run: the first and the last of its events, 
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from json import loads
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -16,6 +15,7 @@ from agui_host.protocol.fold.outline import FEEDS, Outline
 from agui_host.protocol.fold.outline_kinds import ATTEMPT, MESSAGE, QUEUE, STATE
 from agui_host.protocol.fold.outline_row import Row
 from agui_host.protocol.part_kinds import TEXT
+from agui_host.protocol.patient_json import loads
 from events import outlines
 from events.sealed import reading
 

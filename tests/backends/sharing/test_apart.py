@@ -1,7 +1,11 @@
-"""Work off the loop: turns of payers, kept until the thread has ended."""
+"""Work off the loop: turns of payers, reference until the thread has ended."""
 
 import asyncio
+import gc
 import threading
+import weakref
+from contextlib import suppress
+from functools import partial
 
 from agui_host.backends import apart
 
@@ -56,3 +60,42 @@ async def test_a_caller_that_goes_on_with_the_same_things_waits_for_the_end() ->
     (error,) = await asyncio.gather(task, return_exceptions=True)
     assert isinstance(error, asyncio.CancelledError)
     assert ended.is_set()
+
+
+class Values:
+    """What a call works on."""
+
+
+async def test_a_call_that_fails_leaves_its_values_to_nobody() -> None:
+    """Without a look for cycles: those of a state are large, and such looks are seldom."""
+    values = Values()
+    reference = weakref.ref(values)
+
+    def fails(values: Values) -> None:
+        raise LookupError("no")
+
+    gc.disable()
+    try:
+        with suppress(LookupError):
+            await apart.to_its_end("payer", partial(fails, values))
+        del values
+        await asyncio.sleep(0)
+        assert reference() is None
+    finally:
+        gc.enable()
+
+
+async def test_a_payer_folds_one_log_at_a_time_and_keeps_nobody_from_theirs() -> None:
+    order: list[str] = []
+
+    async def fold(name: str) -> None:
+        async with apart.fold_turn("payer"):
+            order.append(name)
+
+    async with apart.fold_turn("payer"):
+        second = asyncio.create_task(fold("second"))
+        async with asyncio.timeout(5), apart.fold_turn("another"):
+            order.append("another")
+        assert await apart.in_turn("payer", lambda: "an event") == "an event"
+    await second
+    assert order == ["another", "second"]
