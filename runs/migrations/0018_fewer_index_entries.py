@@ -1,5 +1,6 @@
 from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
 from django.db import migrations, models
+from django.db.models.deletion import CASCADE
 
 ONCE = models.UniqueConstraint(
     condition=models.Q(("idempotency_key__isnull", False)),
@@ -49,4 +50,23 @@ class Migration(migrations.Migration):
         RemoveIndexConcurrently(model_name="run", name="run_unstamped"),
         RemoveIndexConcurrently(model_name="run", name="run_team_status_newest"),
         migrations.RemoveConstraint(model_name="run", name="run_idempotency_once_per_team"),
+        # Four other indexes begin with the team. AlterField would make the foreign key anew, under
+        # a lock, and check each row.
+        migrations.SeparateDatabaseAndState(
+            state_operations=[
+                migrations.AlterField(
+                    model_name="run",
+                    name="team",
+                    field=models.ForeignKey(
+                        db_index=False, on_delete=CASCADE, related_name="+", to="teams.team"
+                    ),
+                )
+            ],
+            database_operations=[
+                migrations.RunSQL(
+                    "drop index concurrently if exists runs_run_team_id_a3dc55d3",
+                    "create index concurrently runs_run_team_id_a3dc55d3 on runs_run (team_id)",
+                )
+            ],
+        ),
     ]

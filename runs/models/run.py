@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from agui_host.protocol.errors import RunErrorCode
 from agui_host.runtimes.models import Agent
 from agui_host.teams.actors import LONGEST
+from agui_host.teams.models import Team
 from agui_host.teams.tenancy import TeamOwned
 from events.models import Journal
 from runs.models.texts import PiecedText
@@ -83,6 +84,7 @@ class Run(TeamOwned):
         Journal, primary_key=True, on_delete=models.PROTECT, related_name="run"
     )
     # Without indexes of their own: those below begin with them.
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+", db_index=False)
     thread = models.ForeignKey(
         Thread, on_delete=models.CASCADE, related_name="runs", db_index=False
     )
