@@ -21,7 +21,7 @@ from benchmarks.report import keep
 ROOT = Path(__file__).parent.parent
 NAMES = ("append", "latency", "intake")
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
-FIGURE = re.compile(r"(\d[\d,]*\.?\d*)\s*(ms|µs|events/s|rows/s|runs/s)\b")
+FIGURE = re.compile(r"(\d[\d,]*\.?\d*)\s*(ms|µs|events/s|rows/s|runs/s|records|KB)\b")
 
 
 def measure(tree: Path, name: str) -> dict[str, float]:

@@ -1,10 +1,14 @@
 """What a whole short run costs: for ``python -m benchmarks.against COMMIT peers.start_cost``.
 
-Runs per second and processor time, by bare sockets; and the time until a run's first delta.
+Runs per second, processor time and PostgreSQL's write-ahead log, by bare sockets; and the time
+until a run's first delta.
 """
 
 from collections.abc import Iterator
 
+import psycopg
+
+from agui_host.embedded import paths
 from benchmarks.peers import clients
 from benchmarks.peers.servers import Server, this_host
 from benchmarks.peers.start_profile import processes
@@ -12,6 +16,15 @@ from benchmarks.report import keep
 from tests.acceptance.host import Host
 
 WARM, COUNTED, ONE_BY_ONE = 150, 500, 60
+
+
+def written(host: Host) -> tuple[int, int]:
+    """How many records PostgreSQL's write-ahead log has got so far, and bytes."""
+    sockets = str(paths.socket_dir(host.data))
+    with psycopg.connect(host=sockets, user="postgres") as operator:
+        row = operator.execute("select wal_records, wal_bytes::bigint from pg_stat_wal").fetchone()
+    assert row
+    return row[0], row[1]
 
 
 def costs(host: Host) -> Iterator[str]:
@@ -23,13 +36,17 @@ def costs(host: Host) -> Iterator[str]:
     first = clients.first_delta_ms(server, 100, 100)
     yield f"first delta of 100 at once, p50   {first:.0f} ms"
     for at_once in (10, 50):
-        before = processes(host)
+        before, records, size = processes(host), *written(host)
         runs = clients.bare_runs_per_second(server, COUNTED, at_once)
-        after = processes(host)
+        after, more_records, more = processes(host), *written(host)
         yield f"whole runs, {at_once} at a time   {runs:.1f} runs/s"
         for name in sorted(after):
             each = (after[name] - before[name]) * 1000 / COUNTED
             yield f"processor time of one, {at_once} at a time, {name}   {each:.2f} ms"
+        each = (more_records - records) / COUNTED
+        yield f"log records of one, {at_once} at a time   {each:.1f} records"
+        each = (more - size) / COUNTED / 1000
+        yield f"log of one, {at_once} at a time   {each:.2f} KB"
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from agui_host.protocol.errors import RunErrorCode
 from agui_host.runtimes.models import Agent
 from agui_host.teams.actors import LONGEST
+from agui_host.teams.models import Team
 from agui_host.teams.tenancy import TeamOwned
 from events.models import Journal
 from runs.models.texts import PiecedText
@@ -83,6 +84,7 @@ class Run(TeamOwned):
         Journal, primary_key=True, on_delete=models.PROTECT, related_name="run"
     )
     # Without indexes of their own: those below begin with them.
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+", db_index=False)
     thread = models.ForeignKey(
         Thread, on_delete=models.CASCADE, related_name="runs", db_index=False
     )
@@ -169,7 +171,9 @@ class Run(TeamOwned):
                 fields=["run_id", "thread", "attempt"], name="run_once_per_thread"
             ),
             models.UniqueConstraint(
-                fields=["team", "idempotency_key"], name="run_idempotency_once_per_team"
+                fields=["team", "idempotency_key"],
+                condition=Q(idempotency_key__isnull=False),
+                name="run_once_per_key",
             ),
             models.UniqueConstraint(
                 fields=["repeats"],
@@ -193,7 +197,7 @@ class Run(TeamOwned):
             ),
         ]
         indexes = [
-            # the runs list of a team, newest first, with and without a status filter
+            # the runs list of a team, newest first
             models.Index(fields=["team", "-journal"], name="run_team_newest"),
             # the same from one time to another, and the failures of one kind
             models.Index(fields=["team", "-created_at", "-journal"], name="run_team_by_time"),
@@ -219,7 +223,12 @@ class Run(TeamOwned):
             models.Index(
                 fields=["parent"], condition=Q(parent__isnull=False), name="run_of_parent"
             ),
-            models.Index(fields=["team", "status", "-journal"], name="run_team_status_newest"),
+            # the ended runs of a status; those that have not ended are found by run_in_line
+            models.Index(
+                fields=["team", "status", "-journal"],
+                condition=Q(status__in=ENDED),
+                name="run_team_ended_newest",
+            ),
             # a thread's runs in their order: its history, and the newest of each in the list
             models.Index(fields=["thread", "-journal"], name="run_thread_newest"),
             # for retention: without runs purged long ago
@@ -238,12 +247,12 @@ class Run(TeamOwned):
                 condition=Q(status=Status.FAILED, error_code__in=WORKER_GONE),
                 name="run_worker_gone",
             ),
-            # for admission: how many runs of a team are going, and which waiting one is next
-            models.Index(fields=["team", "stamp"], condition=ADMITTED, name="run_stamped"),
+            # for admission: how many runs of a team are going, and which waiting one is next, which
+            # has no stamp; also a team's runs that have not ended
             models.Index(
-                fields=["team", "created_at", "journal"],
-                condition=WAITING,
-                name="run_unstamped",
+                fields=["team", "stamp", "created_at", "journal"],
+                condition=Q(status__in=ACTIVE),
+                name="run_in_line",
             ),
             # for workers: which run is next, and which are theirs
             models.Index(

@@ -32,15 +32,15 @@ end $$;
 create function agui_next_runs(of_team uuid, usual integer, batch integer)
     returns table (run uuid, thread uuid) language sql stable as $$
     -- In a thread only the first run that has not ended may go: its number is its time. The order
-    -- is that of the index run_unstamped, and that of the count run_stamped's: by another index a
-    -- planner would walk over all ended runs, since it cannot know that the waiting ones are few.
+    -- is that of the index run_in_line, also the count's: by another index a planner would walk
+    -- over all ended runs, since it cannot know that the waiting ones are few.
     select run.journal_id, run.thread_id from runs_run run
      where run.team_id = of_team and run.status = 'queued' and run.stamp is null
        and not exists (
            select from runs_run earlier
             where earlier.thread_id = run.thread_id and earlier.status in ('queued', 'running')
               and earlier.journal_id < run.journal_id)
-     order by run.created_at, run.journal_id
+     order by run.stamp, run.created_at, run.journal_id
      limit greatest(0, coalesce(nullif(coalesce((
            select concurrent_runs from teams_teamlimits own where own.team_id = of_team),
            usual), 0), batch) - (
@@ -244,7 +244,7 @@ begin
     if its_stamp is null and most_queued > 0 and (
         select count(*) from (
             select from runs_run where team_id = of_team and status = 'queued' and stamp is null
-             order by created_at, journal_id limit most + 1) run) > most
+             order by stamp, created_at, journal_id limit most + 1) run) > most
     then
         raise exception 'too many runs of team % wait', of_team using errcode = 'AG001';
     end if;
@@ -264,7 +264,7 @@ begin
       from runs_teamusage usage where usage.team_id = of_team for no key update skip locked;
     if not found or (
         select true from runs_run where team_id = of_team and status = 'queued' and stamp is null
-         order by created_at, journal_id limit 1)
+         order by stamp, created_at, journal_id limit 1)
     then
         return null;
     end if;

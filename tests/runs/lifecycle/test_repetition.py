@@ -184,7 +184,7 @@ def test_the_sweep_reads_no_whole_table(cast: Cast) -> None:
     with connection.cursor() as cursor:
         cursor.execute("set local enable_seqscan = off")
         # Of so few rows any index is as good; of many failures this one would read all of a kind.
-        cursor.execute("drop index run_team_failed_by_code, run_team_status_newest")
+        cursor.execute("drop index run_team_failed_by_code, run_team_ended_newest")
         look = f"explain select from runs_run run where {repetition.LATELY}"
         cursor.execute(look, repetition.VALUES)
         plan = "\n".join(line for (line,) in cursor.fetchall())
