@@ -258,4 +258,8 @@ async def _parsed(team: UUID, payload: bytes) -> dict[str, Any]:
     if len(payload) <= apart.SMALL:
         event: dict[str, Any] = json.loads(payload)
         return event
-    return LongEvent(await apart.in_turn(team, functools.partial(patient_json.loads, payload)))
+    return LongEvent(await apart.in_turn(team, functools.partial(_read, payload)))
+
+
+def _read(payload: bytes) -> Any:
+    return patient_json.loads(payload.decode())
