@@ -59,6 +59,23 @@ async def test_a_parent_gets_its_childs_events_and_its_end(play: Play) -> None:
     assert child.ended_at < run.ended_at
 
 
+async def test_a_parent_gets_long_events(register: Register, play: Play) -> None:
+    """They are read in a thread."""
+    long = [*range(5_000), "ü"]
+
+    async def child(ctx: Any) -> None:
+        ctx.state["long"] = long
+
+    async def parent(ctx: Any) -> str:
+        async with ctx.spawn("child", HELLO) as child:
+            return str([event.get("snapshot") or event.get("delta") async for event in child])
+
+    await db(register, "child", child)
+    run, log = await play(parent)
+    assert run.status == "succeeded"
+    assert "4999, 'ü'" in str(log).replace("\\", "")
+
+
 async def test_a_child_is_of_the_team_and_goes_on_only_where_the_parent_was(
     cast: Cast, register: Register, play: Play
 ) -> None:
