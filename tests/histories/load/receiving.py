@@ -66,6 +66,7 @@ class Receiver:
         message = json.loads(body)
         data = message["data"]
         final, repeated_by = data.pop("final", None), data.pop("repeated_by", None)
+        del message["epoch"]  # that of each try
         is_question = message["type"].startswith("interrupt.")
         canonical = json.dumps(message, sort_keys=True).encode()
         self.recording.write(
