@@ -5,8 +5,6 @@ import platform
 import subprocess
 import sys
 
-import pytest
-
 from agui_host.backends import interpreter
 
 CODE = """
@@ -114,12 +112,12 @@ with ThreadPoolExecutor(8) as threads:
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator")
 def test_the_memory_of_texts_goes_back_with_them() -> None:
     """By default glibc keeps most of these, in the heaps of eight threads."""
     done = subprocess.run(
         [sys.executable, "-c", TEXTS], capture_output=True, text=True, check=True, timeout=60
     )
     does, left = done.stdout.split()
-    assert does == "True"
-    assert int(left) < 40_000_000
+    is_glibc = platform.libc_ver()[0] == "glibc"
+    assert does == str(is_glibc)
+    assert not is_glibc or int(left) < 40_000_000

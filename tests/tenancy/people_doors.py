@@ -255,7 +255,9 @@ PEOPLE: dict[str, Door] = {
     ),
     # There is none here; a foreign page posts to the second, without a token.
     "account/sso/saml/login/": Door({"GET": Who(404, 404, 404, 404), "POST": FORGED}),
-    "account/sso/saml/acs/": Door({"GET": MOVED, "POST": Who(404, 404, 404, 404)}),
+    "account/sso/saml/acs/": Door(
+        {"GET": Who(302, 401, 302, 302), "POST": Who(404, 404, 404, 404)}
+    ),
     "account/sso/saml/metadata/": Door({"GET": Who(404, 404, 404, 404)}),
     # The same for everyone.
     "ready": Door({"GET": OPEN}),
