@@ -1,5 +1,6 @@
 """Sign-in by SAML: who comes in, and with which role."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -176,10 +177,13 @@ def test_metadata_that_are_away_are_said_and_kept_ones_are_used(
 ) -> None:
     settings.AGUI_SIGNUP = "open"
     idp.away = True
-    answer = browser().post(BEGIN)
-    assert answer.status_code == 503
-    assert "does not answer" in answer.content.decode()
+    for _ in range(2):
+        answer = browser().post(BEGIN)
+        assert answer.status_code == 503
+        assert "does not answer" in answer.content.decode()
+    assert len(idp.paths) == 1, "a failed fetch is not repeated at once"
     idp.away = False
+    monkeypatch.setattr(identity_provider, "FIRST", 0.0)
     away = away_of(browser())
     assert away.startswith(f"{idp.url}/sso?tenant=1&app=2&SAMLRequest=")
     idp.away = True
@@ -191,6 +195,25 @@ def test_metadata_that_are_away_are_said_and_kept_ones_are_used(
     monkeypatch.setattr(identity_provider, "LONGEST", 0.0)
     monkeypatch.setattr(identity_provider, "AGAIN", 0.0)
     assert browser().post(BEGIN).status_code == 503
+
+
+def test_a_provider_that_hangs_holds_one_thread(
+    idp: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody can begin a sign-in, and threads are for all teams."""
+    monkeypatch.setattr(identity_provider, "WAIT", 0.0)
+    idp.goes_on.clear()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(identity_provider.known)
+        try:
+            assert idp.asked.wait(20)
+            with pytest.raises(identity_provider.Lost):
+                identity_provider.known()
+            assert not first.done()
+        finally:
+            idp.goes_on.set()
+        assert first.result() == identity_provider.known()
+    assert idp.paths == ["/metadata"]
 
 
 def test_metadata_come_through_the_guard(cast: Cast, idp: IdentityProvider, settings: Any) -> None:
