@@ -5,9 +5,11 @@ And which part of it a reader wants: ``raw=false`` leaves out RAW events and eve
 """
 
 from collections.abc import Mapping
+from uuid import UUID
 
 from agui_host.backends import epochs
 from agui_host.backends.epochs import Reset
+from agui_host.backends.postgres import scope
 from agui_host.errors import BadCursor
 from agui_host.protocol.errors import Invalid
 from agui_host.protocol.ids import ANY_EPOCH, Position, epoch_of
@@ -76,6 +78,18 @@ def place(run: Run, cursor: int | None) -> Position:
 def of_no_run(cursor: int) -> None:
     """Raises Reset if the run of a thread's cursor, which is not there, can have been lost."""
     if epochs.has_ended(cursor):
+        raise Reset.to(0)
+
+
+def of_lost_run(run_id: UUID, owner: UUID, since: int) -> None:
+    """Raises Reset if a run that was read ``since`` that epoch is not there and can have been lost.
+
+    For a reader who has lost access to it: where the run went with the history, no right did.
+    """
+    if epochs.latest == since:
+        return
+    scope.reach(owner)
+    if not Run.objects.already_found().filter(pk=run_id).exists():
         raise Reset.to(0)
 
 

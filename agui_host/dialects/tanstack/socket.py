@@ -84,22 +84,22 @@ async def _replay(request: Request, send: Send, principal: Principal) -> websock
 
     async def sending() -> None:
         nonlocal code
-        try:
-            code = await _stream(send, principal, run, after)
-        except Reset as error:
-            await send(_refusal(error))
-            raise
+        code = await _stream(send, principal, run, after)
 
-    async with opened(principal):
-        refused = await while_allowed(
-            sending(),
-            request,
-            principal,
-            run.pk,
-            run.team_id,
-            leaving="websocket.disconnect",
-            whole=sight.is_whole(principal, run) or None,
-        )
+    try:
+        async with opened(principal):
+            refused = await while_allowed(
+                sending(),
+                request,
+                principal,
+                run.pk,
+                run.team_id,
+                leaving="websocket.disconnect",
+                whole=sight.is_whole(principal, run) or None,
+            )
+    except Reset as error:
+        await send(_refusal(error))
+        raise
     return websocket.Close.REVOKED if refused else code
 
 

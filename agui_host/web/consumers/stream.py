@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from agui_host.backends import epochs
 from agui_host.backends.epochs import Reset
 from agui_host.backends.postgres.bridge import db_read
 from agui_host.protocol.views.legacy import Older, Version
@@ -24,7 +25,7 @@ from events import journal, recheck
 from events.follow import follow
 from events.frames import Frames
 from events.hub import Reader
-from runs.access import sight
+from runs.access import cursors, sight
 from runs.access.sight import Sight
 from runs.lifecycle.logs import corrections
 from runs.lifecycle.logs.joining import Cut
@@ -183,6 +184,8 @@ async def while_allowed(
 ) -> bool:
     """Run ``sending`` until it ends, the reader leaves, or loses access to the run (True).
 
+    Raises Reset if the run itself is lost.
+
     ``answer`` is called for each message that is not ``leaving``. ``whole``: whether more than the
     run alone is sent, which also ends with the right to it; None if ``sending`` decides it, later.
 
@@ -190,9 +193,10 @@ async def while_allowed(
     the request holds no slot of the gate.
     """
     request.release()
+    since = epochs.latest
     if whole is None:
         whole = bool(await db_read(sight.seen_whole, principal, [run_id]))
-    return await sse.beside(
+    refused = await sse.beside(
         sending,
         sse.until_disconnect(request.receive, leaving, answer=answer),
         recheck.until_refused(
@@ -202,6 +206,9 @@ async def while_allowed(
             question=(principal.credential, run_id, owner, whole),
         ),
     )
+    if refused:
+        await db_read(cursors.of_lost_run, run_id, owner, since)
+    return refused
 
 
 async def _follow_each(

@@ -125,6 +125,10 @@ class FeedSubscription:
             self.details = error.details
             return End.RESET
 
+    async def refused(self) -> End:
+        """It reads no run, so only the credential can be gone."""
+        return End.REVOKED
+
     async def _send_all(self) -> None:
         while (page := await db_read(self._page)).position > self._position:
             entries = page.entries

@@ -166,9 +166,10 @@ class Room:
         else:
             lost = [name for name, run in runs.items() if run not in readable]
         for name in lost:
-            if name in self._subscriptions:
+            if (subscription := self._subscriptions.get(name)) is not None:
                 await self._stop(name)
-                await self._announce_end(name, End.REVOKED)
+                reason = await subscription.refused()
+                await self._announce_end(name, reason, subscription.details)
         return readable is not None
 
     def _readable(self, runs: Set[UUID], in_full: Set[UUID]) -> set[UUID] | None:

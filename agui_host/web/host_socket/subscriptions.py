@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from agui_host.backends import epochs
 from agui_host.backends.epochs import Reset
 from agui_host.backends.postgres.bridge import db_read
 from agui_host.protocol.ids import Position
@@ -21,7 +22,7 @@ from agui_host.web.host_socket.outgoing import Outgoing
 from events import journal
 from events.frames import Frames
 from events.journal import Purged
-from runs.access import following
+from runs.access import cursors, following
 from runs.access.following import Place
 
 PIECE = 32
@@ -65,6 +66,10 @@ class Subscription(Protocol):
         """Send its events, as far as there is credit; returns why no more will come."""
         ...
 
+    async def refused(self) -> End:
+        """Why its run cannot be read any more."""
+        ...
+
 
 class RunSubscription:
     """One run, from a position to its end."""
@@ -94,6 +99,7 @@ class RunSubscription:
         self._after = place.after
         self._outgoing = outgoing
         self._principal, self._owner, self._is_whole = principal, owner, is_whole
+        self._since = epochs.latest
 
     async def follow(self) -> End:
         """Send the events; returns why no more will come."""
@@ -107,6 +113,15 @@ class RunSubscription:
         except Slow:
             return End.SLOW
         return End.FINISHED
+
+    async def refused(self) -> End:
+        """A run can also be lost, with the history that it was part of."""
+        try:
+            await db_read(cursors.of_lost_run, self._first, self._owner, self._since)
+        except Reset as error:
+            self.details = error.details
+            return End.RESET
+        return End.REVOKED
 
     async def _send_all(self) -> None:
         await self._send_run(self._first, self._after)

@@ -34,6 +34,14 @@ def go_back(live: LiveRun, head: int) -> None:
     epochs.latest = NUMBER
 
 
+def lose(live: LiveRun) -> None:
+    """What a failover does to a run that only the old primary had."""
+    assert Run.objects.filter(pk=live.run.pk).delete()[0]
+    Journal.objects.filter(pk=live.run.pk).delete()
+    Epoch.objects.create(number=NUMBER, timeline=None, began_at="2026-01-01T00:00Z")
+    epochs.latest = NUMBER
+
+
 async def rewind(live: LiveRun, readers: int = 1) -> None:
     """Take the last two events back, once that many readers have all of them."""
     async with asyncio.timeout(DEADLINE):

@@ -51,7 +51,7 @@ def responses(body: bytes) -> Json:
     name, data = last_frame(body)
     assert (name, data["type"], data["param"]) == ("error", "error", None)
     assert data["message"]
-    assert data["sequence_number"] == (HEAD + 1) * PLACES - 1
+    assert data["sequence_number"] == (data["details"]["head"] + 1) * PLACES - 1
     return summary(data, **data["details"])
 
 

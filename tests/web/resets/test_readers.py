@@ -6,13 +6,17 @@ Streams, answers that wait for a run's end, cursors that come back, and a parent
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from agui_host.backends import epochs
 from agui_host.backends.postgres.bridge import db
 from agui_host.protocol.errors import RunFailed
 from agui_host.protocol.wire.fold import PLACES
+from events import recheck
+from events.hub import hub
 from events.writer import JournalWriter
 from runs.models import Run
 from runs.worker.children import SpawnedRun
@@ -28,7 +32,16 @@ from tests.web.resets.readers import (
     Reader,
     joins,
 )
-from tests.web.resets.rewinding import ALL, begin, filled, go_back, reading, rewind, started
+from tests.web.resets.rewinding import (
+    ALL,
+    begin,
+    filled,
+    go_back,
+    lose,
+    reading,
+    rewind,
+    started,
+)
 from tests.web.resets.shapes import HEAD, RESET, core, openai, ours
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,6 +73,29 @@ async def test_a_reader_is_told(cast: Cast, writer: JournalWriter, name: str) ->
     shaken_hands = name == "mcp, cancelled"  # Such clients read errors only where all is well.
     assert status == (200 if reader.streams or shaken_hands else 410)
     assert reader.read(body) == RESET
+
+
+@pytest.mark.parametrize("name", READERS)
+async def test_a_reader_of_a_lost_run_is_not_told_that_its_access_ended(
+    cast: Cast, writer: JournalWriter, settings: Settings, monkeypatch: Any, name: str
+) -> None:
+    """The check of its rights finds no run, mostly before the hub looks for its events."""
+    settings.AGUI_HUB_TICK = 0.6
+    monkeypatch.setattr(recheck, "SOON", 0.2)
+    reader = READERS[name]
+    live = None
+    if not reader.starts:
+        live = await begin(await db(start, cast.alice, threadId="t", runId="r"), writer)
+    headers = {**cast.alice.headers, **reader.headers}
+    async with reading(reader, headers, live and live.run) as answer:
+        live = live or await started(writer)
+        async with asyncio.timeout(DEADLINE):
+            while not hub().readers.get(live.run.pk):
+                await asyncio.sleep(0)
+        await db(lose, live)
+        async with asyncio.timeout(DEADLINE):
+            _, body = await answer
+    assert reader.read(body) == RESET | {"head": 0}
 
 
 async def test_a_link(cast: Cast, live: LiveRun) -> None:
