@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.acceptance.host import ROOT
 from tests.histories import faults, hosts, playing
+from tests.histories.engines import ENGINES
 from tests.histories.load.load import Size
 
 RESULTS = Path(__file__).parent / "results"
@@ -40,8 +41,7 @@ def calibration() -> str:
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("tests.histories", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--standby", choices=["synchronous", "asynchronous"],
-                        help="two PostgreSQL servers, of which the primary is killed")  # fmt: skip
+    parser.add_argument("--engine", choices=ENGINES, help="in place of one that up starts")
     parser.add_argument("--long", action="store_true", help=f"{EVENTS:,} events")
     parser.add_argument("--part", type=float, default=1.0, help="of a long history, such as 0.01")
     return parser.parse_args(arguments)
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
     """0 if nothing was wrong and each fault fired."""
     options = parse(arguments)
     seconds = float(os.environ.get("HISTORIES_SECONDS") or 600)
-    size, name = Size(), options.standby or "one"
+    size, name = Size(), options.engine or "one"
 
     def enough(counts: Counter[str]) -> bool:
         readers = counts["end"] + counts["leave"]
@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
     history = ROOT / ".data" / f"history-{name}.jsonl"
     history.parent.mkdir(exist_ok=True)
     speed, began = calibration(), time.monotonic()
-    with hosts.a_host(standby=options.standby) as place:
+    with hosts.a_host(options.engine) as place:
         possible, missing = faults.possible(place)
         verdict = playing.play(
             place, history, seed=options.seed, seconds=seconds, size=size, faults=possible,
@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> int:
     lines = [
         f"seed {options.seed}, {time.monotonic() - began:.0f} s, commit {commit()}",
         f"machine: 2 million squares in {speed}",
-        *([f"standby: {options.standby}"] if options.standby else []),
+        *([f"engine: {options.engine}"] if options.engine else []),
         *result_of(verdict, list(possible)),
         *(f"left out: {fault}: {why}" for fault, why in missing.items()),
         f"wrong: {len(verdict.violations)}",

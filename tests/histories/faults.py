@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 from tests.acceptance.host import wait_for
 from tests.acceptance.supervised import fill
-from tests.histories.hosts import Place, be_asynchronous
+from tests.histories.engines.engine import Strike
+from tests.histories.engines.postgresql import be_asynchronous
+from tests.histories.hosts import Place
 from tests.histories.nemesis import Nemesis
 
 Fault = Callable[[Nemesis], None]
@@ -96,7 +98,9 @@ def fail_over(nemesis: Nemesis) -> None:
     # In this pause clients read the last acknowledgements of the old primary: after the promotion
     # their lines would count as those of the new one.
     pair.fail_over(lambda: time.sleep(NOTICED))
-    nemesis.recording.write("failover", standby=nemesis.place.standby, at=nemesis.recording.elapsed)
+    nemesis.recording.write(
+        "failover", standby=_standby(nemesis.place), at=nemesis.recording.elapsed
+    )
     nemesis.host.wait_ready()
     pair.standby.follow(pair.primary)
     if nemesis.place.synchronous:
@@ -121,19 +125,32 @@ FAULTS: dict[str, Fault] = {
     "clock set": set_clock,
     "failover": fail_over,
 }
-OF_ENGINE = ("PostgreSQL killed", "PostgreSQL frozen")
-"""Of the PostgreSQL that ``up`` starts."""
 
 
 def possible(place: Place) -> tuple[dict[str, Fault], dict[str, str]]:
     """The faults that a place can have, and by name why it cannot have the others."""
-    missing = {}
-    if place.pair:
-        missing = dict.fromkeys(OF_ENGINE, "the servers are not those of up")
-    else:
-        missing["failover"] = "there is one PostgreSQL: --standby"
+    missing: dict[str, str] = {}
+    if place.engine and (engine := place.engine.instead_of):
+        why = f"up does not start {engine}"
+        missing |= {name: why for name in FAULTS if name.startswith(f"{engine} ")}
+    if not place.pair:
+        missing["failover"] = "there is one PostgreSQL: --engine synchronous"
     if not place.small:
-        missing["disk full"] = "needs root, and one PostgreSQL"
+        missing["disk full"] = "needs root, and the engines of up"
     if not place.other:
         missing["clock set"] = "needs libfaketime"
-    return {name: fault for name, fault in FAULTS.items() if name not in missing}, missing
+    faults = {name: fault for name, fault in FAULTS.items() if name not in missing}
+    strikes = place.engine.strikes if place.engine else {}
+    return faults | {name: _of_engine(strike) for name, strike in strikes.items()}, missing
+
+
+def _of_engine(strike: Strike) -> Fault:
+    def fault(nemesis: Nemesis) -> None:
+        strike(nemesis.host)
+        nemesis.host.wait_ready()
+
+    return fault
+
+
+def _standby(place: Place) -> str:
+    return "synchronous" if place.synchronous else "asynchronous"

@@ -4,15 +4,15 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import psycopg
 
 from agui_host.embedded import paths
-from tests.acceptance.engines.replicated import USER, Pair
+from tests.acceptance.engines.replicated import Pair
 from tests.acceptance.recovery.test_clocks import OtherWeb
 from tests.acceptance.supervised import FAST, Supervised, small_disk
 from tests.conftest import own_data_dir
+from tests.histories.engines import ENGINES, Engine
 from tests.needs import FINDERS
 
 SEED = """
@@ -32,30 +32,35 @@ WAL = "alter system set max_wal_size = '128MB'"
 
 @dataclass
 class Place:
-    """What a nemesis can hurt: a host and, where there are such, its other web and its standby."""
+    """What a nemesis can hurt: a host, perhaps its other web and an engine that ``up`` lacks."""
 
     host: Supervised
     other: OtherWeb | None = None
-    pair: Pair | None = None
-    synchronous: bool = True
+    engine: Engine | None = None
     small: bool = False
     """The data directory has a disk of its own, which can be filled."""
 
     @property
-    def standby(self) -> str:
-        return "synchronous" if self.synchronous else "asynchronous"
+    def pair(self) -> Pair | None:
+        return self.engine.pair if self.engine else None
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether a failover loses nothing that was acknowledged."""
+        return self.engine is None or self.engine.synchronous
 
 
 @contextmanager
-def a_host(*, standby: str | None = None, plain: bool = False) -> Iterator[Place]:
-    """``standby``: ``synchronous`` or ``asynchronous``. ``plain``: no other web and no own disk."""
+def a_host(engine: str | None = None, *, plain: bool = False) -> Iterator[Place]:
+    """``engine``: one of ``ENGINES``. ``plain``: no other web and no own disk."""
     with ExitStack() as stack:
-        small = not plain and standby is None and os.geteuid() == 0
+        small = not plain and engine is None and os.geteuid() == 0
         data = stack.enter_context(small_disk(DISK) if small else own_data_dir())
+        data.mkdir(exist_ok=True)
+        begun = ENGINES[engine](data, stack) if engine else None
         host = Supervised(data, seed=SEED, **FAST | SETTINGS)
-        place = Place(host, small=small, synchronous=standby != "asynchronous")
-        if standby:
-            place.pair = _pair(data, host, stack, synchronous=place.synchronous)
+        host.env |= begun.env if begun else {}
+        place = Place(host, engine=begun, small=small)
         stack.callback(host.stop)
         host.log_path = stack.enter_context(own_data_dir()) / "up.log"
         host.start()
@@ -66,24 +71,6 @@ def a_host(*, standby: str | None = None, plain: bool = False) -> Iterator[Place
             stack.callback(place.other.job.stop)
             place.other.start(0)
         yield place
-
-
-def _pair(data: Path, host: Supervised, stack: ExitStack, *, synchronous: bool) -> Pair:
-    data.mkdir(exist_ok=True)
-    pair = Pair(data)
-    stack.callback(pair.stop)
-    pair.start()
-    if not synchronous:
-        be_asynchronous(pair)
-    places = ",".join(f"127.0.0.1:{server.port}" for server in pair.servers)
-    host.env["DATABASE_URL"] = f"postgresql://{USER}@{places}/postgres"
-    return pair
-
-
-def be_asynchronous(pair: Pair) -> None:
-    """No commit waits for the standby."""
-    pair.primary.ask("alter system reset synchronous_standby_names")
-    pair.primary.ask("select pg_reload_conf()")
 
 
 def _bound_wal(host: Supervised) -> None:

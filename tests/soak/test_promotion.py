@@ -16,9 +16,9 @@ from typing import NamedTuple
 import pytest
 
 from benchmarks.report import keep
+from tests.acceptance.engines.haproxy import ProxiedHost
 from tests.acceptance.engines.patroni.cluster import PatroniHost
 from tests.acceptance.engines.replicated import Pair, ReplicatedHost
-from tests.acceptance.engines.test_haproxy import ProxiedHost
 from tests.acceptance.engines.test_promotion import AFTER, END_ALL, HOSTS, TICKED, WRITTEN
 from tests.acceptance.host import wait_for
 from tests.soak.watching import Watching, watching

@@ -1,78 +1,20 @@
-"""HAProxy with the configuration of docs/howto-postgresql.md before a primary and its standby."""
+"""A host behind HAProxy goes on when the primary dies and its standby is promoted."""
 
-import re
-import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
-from agui_host.embedded import child
-from agui_host.embedded.engines import ENV
-from tests.acceptance.engines.replicated import USER, ReplicatedHost
+from tests.acceptance.engines.haproxy import ProxiedHost
 from tests.acceptance.engines.test_promotion import AFTER, started
-from tests.acceptance.host import ROOT, free_port, wait_for
+from tests.acceptance.host import wait_for
 from tests.acceptance.recovery.test_recovery import Reader
 from tests.needs import need
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-PAGE = ROOT / "docs" / "howto-postgresql.md"
 READERS, WORDS, RATE = 4, 400, 20
-
-
-def block(language: str) -> str:
-    """The first one of the section."""
-    section = PAGE.read_text().split("## HAProxy\n")[1].split("\n## ")[0]
-    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)[0]
-
-
-class ProxiedHost(ReplicatedHost):
-    """A host whose DATABASE_URL is HAProxy's address."""
-
-    proxy: subprocess.Popen[bytes]
-
-    def database_url(self) -> str:
-        for statement in block("sql").split(";"):
-            if statement.strip():
-                self.pair.primary.ask(statement)
-        text, port = block("haproxy"), free_port()
-        places = {"127.0.0.1:6432": port} | {
-            f"db{number}.example.com:5432": server.port
-            for number, server in enumerate(self.pair.servers, 1)
-        }
-        for place, there in places.items():
-            assert text.count(place) == 1
-            text = text.replace(place, f"127.0.0.1:{there}")
-        file = self.data / "haproxy.cfg"
-        file.write_text(self.configured(text))
-        with (self.data / "haproxy.log").open("ab") as log:
-            command = [str(need("haproxy")), "-db", "-f", str(file)]
-            self.proxy = child.spawn(command, death=signal.SIGKILL, log=log, env=ENV)
-        address = f"postgresql://{USER}@127.0.0.1:{port}/postgres"
-        # Before its first checks HAProxy gives both servers their turns.
-        wait_for(lambda: all(_leads_to_primary(address) for _ in range(4)), "the checks", 30)
-        return address
-
-    def configured(self, text: str) -> str:
-        """The configuration for the servers of this host."""
-        return text
-
-    def stop(self) -> None:
-        super().stop()
-        if hasattr(self, "proxy"):
-            child.stop(self.proxy, (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
-
-
-def _leads_to_primary(address: str) -> bool:
-    try:
-        with psycopg.connect(address, connect_timeout=5) as link:
-            return link.execute("select not pg_is_in_recovery()").fetchone() == (True,)
-    except psycopg.OperationalError:
-        return False
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.acceptance.host import free_port, wait_for
 
 CONFIG = """
 [databases]
-* = host={sockets} port=5432
+* = host={host} port={to}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = {port}
@@ -30,17 +30,17 @@ USERS = '"postgres" ""\n"postgres_app" ""\n'
 
 
 class PgBouncer:
-    """A pooler for the server whose Unix socket is in ``sockets``, on a loopback port."""
+    """A pooler on a loopback port for the server at ``host``, which may be its socket's folder."""
 
     def __init__(
-        self, folder: Path, sockets: Path, *, mode: str = "transaction", size: int = 2,
-        ignored: str = "options",
+        self, folder: Path, host: Path | str, to: int = 5432, *, mode: str = "transaction",
+        size: int = 2, ignored: str = "options",
     ) -> None:  # fmt: skip
         self.program = needs.need("pgbouncer")
         self.port = free_port()
         self.folder = folder
         self.config = CONFIG.format(
-            sockets=sockets, port=self.port, users=folder / "users.txt", mode=mode, size=size,
+            host=host, to=to, port=self.port, users=folder / "users.txt", mode=mode, size=size,
             ignored=ignored,
         )  # fmt: skip
         self.process: subprocess.Popen[bytes] | None = None
@@ -49,6 +49,10 @@ class PgBouncer:
         self.folder.mkdir(mode=0o755, exist_ok=True)
         (self.folder / "users.txt").write_text(USERS)
         (self.folder / "pgbouncer.ini").write_text(self.config)
+        self.start()
+        return self
+
+    def start(self) -> None:
         account = paths.account_for(self.folder / "none")  # it refuses to run as root
         with (self.folder / "pgbouncer.log").open("wb") as log:
             self.process = child.spawn(
@@ -56,7 +60,12 @@ class PgBouncer:
                 death=signal.SIGKILL, user=account.ids if account else None, log=log,
             )  # fmt: skip
         wait_for(self._answers, "PgBouncer to answer")
-        return self
+
+    def kill(self) -> None:
+        """As a machine dies: no goodbye."""
+        assert self.process
+        self.process.kill()
+        self.process.wait(10)
 
     def __exit__(
         self,

@@ -15,8 +15,8 @@ import httpx
 
 from agui_host.embedded import child
 from agui_host.embedded.engines import ENV
+from tests.acceptance.engines.haproxy import ProxiedHost
 from tests.acceptance.engines.replicated import USER, Pair, Server
-from tests.acceptance.engines.test_haproxy import ProxiedHost
 from tests.acceptance.host import SEED, child_pids, free_port, wait_for
 from tests.clients.environments import programs
 
@@ -164,14 +164,23 @@ class PatroniHost(ProxiedHost):
         self.python(SEED)
 
     def configured(self, text: str) -> str:
+        assert isinstance(self.pair, PatroniPair)
+        return ask_patroni(self.pair)(text)
+
+
+def ask_patroni(pair: PatroniPair) -> Callable[[str], str]:
+    """Changes HAProxy's configuration: Patroni says who is the primary."""
+
+    def change(text: str) -> str:
         lines = [line for line in text.splitlines() if not line.lstrip().startswith(("#", "tcp-"))]
         text = "\n".join(lines).replace("option tcp-check", "option httpchk GET /primary") + "\n"
-        assert isinstance(self.pair, PatroniPair)
-        for member in self.pair.members:
+        for member in pair.members:
             there = f":{member.port} check"
             assert text.count(there) == 1
             text = text.replace(there, f"{there} port {member.api}")
         return text
+
+    return change
 
 
 def _answers(url: str) -> bool:
