@@ -22,7 +22,7 @@ FILES = sorted(f"/static/{path.relative_to(STATIC)}" for path in STATIC.rglob("j
 async def leave(url: str, turns: int) -> bool:
     """Ask, and leave ``turns`` turns of the loop after the body was read; whether that cut it."""
     received = count()
-    sent: list[Any] = []
+    messages: list[Any] = []
 
     async def receive() -> dict[str, Any]:
         if not next(received):
@@ -33,11 +33,11 @@ async def leave(url: str, turns: int) -> bool:
         return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        messages.append(message)
 
     async with asyncio.timeout(20):
         await application(http_scope("GET", url), receive, send)
-    return not sent
+    return not messages
 
 
 async def test_each_static_file_is_whole_after_somebody_left() -> None:
