@@ -166,7 +166,7 @@ def carry_over(host: Host, folder: Path) -> None:
 
 def schema(host: Host, data: Path) -> list[str]:
     """The statements that make the database, without its name, and the recorded migrations."""
-    command = [paths.postgres_binaries(None) / "pg_dump", "-h", paths.socket_dir(data),
+    command = [f"{paths.postgres_binaries(None)}/pg_dump", "-h", f"{paths.socket_dir(data)}",
                "-U", "postgres", "--schema-only", "--restrict-key=none", "postgres"]  # fmt: skip
     dump = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return [*dump.splitlines(), *sorted(json.loads(host.python(RECORDED)))]
@@ -174,7 +174,7 @@ def schema(host: Host, data: Path) -> list[str]:
 
 def test_a_database_of_an_earlier_commit_becomes_what_a_new_one_is(tmp_path: Path) -> None:
     """Tables with their columns in order, defaults, constraints, indexes, functions, rights."""
-    schemas = []
+    schemas: list[list[str]] = []
     for is_new in (False, True):
         with ExitStack() as stack:
             data = stack.enter_context(own_data_dir())
@@ -189,7 +189,8 @@ def test_a_database_of_an_earlier_commit_becomes_what_a_new_one_is(tmp_path: Pat
                 carry_over(host, tmp_path)
                 host.python(FORGET_FORMER)
             schemas.append(schema(host, data))
-    assert list(difflib.unified_diff(*schemas, n=0)) == []
+    carried, new = schemas
+    assert list(difflib.unified_diff(carried, new, n=0)) == []
 
 
 def test_no_run_is_lost_or_begun_twice(tmp_path: Path) -> None:
