@@ -19,31 +19,6 @@ SEQUENCES = """
 create sequence runs_virtual_time minvalue 0 start 0;
 create sequence runs_feed_position;
 """
-# Workers that wait for chores are not woken, and nothing of periodic tasks is unlinked, for a run.
-RUNS = "'runs.tasks.execute_run'"
-TRIGGERS = """
-drop trigger procrastinate_trigger_status_events_insert_v1 on procrastinate_jobs;
-create trigger procrastinate_trigger_status_events_insert_v1
-    after insert on procrastinate_jobs for each row
-    when (new.status = 'todo'{new})
-    execute procedure procrastinate_trigger_function_status_events_insert_v1();
-drop trigger procrastinate_trigger_status_events_update_v1 on procrastinate_jobs;
-create trigger procrastinate_trigger_status_events_update_v1
-    after update of status on procrastinate_jobs for each row{when}
-    execute procedure procrastinate_trigger_function_status_events_update_v1();
-drop trigger procrastinate_trigger_delete_jobs_v1 on procrastinate_jobs;
-create trigger procrastinate_trigger_delete_jobs_v1
-    before delete on procrastinate_jobs for each row{old}
-    execute procedure procrastinate_unlink_periodic_defers_v1();
-"""
-WITHOUT_RUNS = TRIGGERS.format(
-    new=f" and new.task_name <> {RUNS}",
-    when=f" when (new.task_name <> {RUNS})",
-    old=f" when (old.task_name <> {RUNS})",
-)
-WAITING_JOBS = """
-create index runs_job_waiting_for_lock on procrastinate_jobs (lock) where status = 'todo';
-"""
 VIEW = """
 create view runs_wordsreached as
 select run_id, words from runs_runwords
@@ -122,6 +97,23 @@ class Migration(migrations.Migration):
         ("runs", "0039_run_messages"),
         ("runs", "0040_notices"),
         ("runs", "0041_pieces"),
+        ("runs", "0002_run_agent_version"),
+        ("runs", "0003_insight"),
+        ("runs", "0004_end_users"),
+        ("runs", "0005_budget_warnings"),
+        ("runs", "0006_alerts"),
+        ("runs", "0007_evaluation"),
+        ("runs", "0008_news"),
+        ("runs", "0009_withdrawn_messages"),
+        ("runs", "0010_effects_read_back"),
+        ("runs", "0011_faster_calls"),
+        ("runs", "0012_figures_of_calls"),
+        ("runs", "0013_rated_answers"),
+        ("runs", "0014_own_jobs"),
+        ("runs", "0015_order_of_due_runs"),
+        ("runs", "0016_tool_days"),
+        ("runs", "0017_versions_and_hours"),
+        ("runs", "0018_fewer_index_entries"),
     ]
     initial = True
 
@@ -161,7 +153,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("of", models.CharField(max_length=255)),
-                ("key", models.CharField(max_length=60)),
+                ("key", models.CharField(max_length=255)),
                 (
                     "unit",
                     models.CharField(
@@ -213,6 +205,7 @@ class Migration(migrations.Migration):
                         to="teams.team",
                     ),
                 ),
+                ("warned_since", models.DateTimeField(editable=False, null=True)),
             ],
             options={
                 "ordering": ["-id"],
@@ -363,10 +356,18 @@ class Migration(migrations.Migration):
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
+                ("daily", models.BooleanField(db_default=False, default=False)),
             ],
             options={
                 "constraints": [
                     models.UniqueConstraint(fields=("team", "user"), name="mail_choice_once")
+                ],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("daily", True)),
+                        fields=["last_at"],
+                        name="mail_choice_daily",
+                    )
                 ],
             },
         ),
@@ -739,6 +740,11 @@ class Migration(migrations.Migration):
                 ("stamp", models.BigIntegerField(db_default=0, default=0)),
                 ("stored_bytes", models.BigIntegerField(db_default=0, default=0)),
                 ("counted_at", models.DateTimeField(editable=False, null=True)),
+                ("read_through", models.UUIDField(editable=False, null=True)),
+                (
+                    "counted_as",
+                    models.PositiveSmallIntegerField(db_default=0, default=0, editable=False),
+                ),
             ],
         ),
         migrations.CreateModel(
@@ -956,6 +962,7 @@ class Migration(migrations.Migration):
                         to="teams.team",
                     ),
                 ),
+                ("agent_version", models.CharField(max_length=16, null=True)),
             ],
             options={
                 "indexes": [models.Index(fields=["team", "id"], name="usage_change_of_team")],
@@ -1212,6 +1219,7 @@ class Migration(migrations.Migration):
                 (
                     "team",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to="teams.team",
@@ -1224,6 +1232,54 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="runs",
                         to="runs.thread",
+                    ),
+                ),
+                (
+                    "agent_version",
+                    models.CharField(
+                        editable=False,
+                        help_text="Of its agent, as the run started.",
+                        max_length=16,
+                        null=True,
+                    ),
+                ),
+                (
+                    "end_user",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="The person for whom the key started it: `sub` of the token X-AGUI-User.",
+                        max_length=150,
+                    ),
+                ),
+                ("person", models.TextField(editable=False, null=True)),
+                ("due_at", models.DateTimeField(editable=False, null=True)),
+                ("stamp", models.BigIntegerField(editable=False, null=True)),
+                (
+                    "traceparent",
+                    models.CharField(
+                        editable=False,
+                        help_text="The span of the request.",
+                        max_length=64,
+                        null=True,
+                    ),
+                ),
+                (
+                    "worker",
+                    models.BigIntegerField(
+                        editable=False,
+                        help_text="The worker that executes it, or has executed it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "wanted_version",
+                    models.CharField(
+                        editable=False,
+                        help_text="The version of its agent that it runs, instead of the present one.",
+                        max_length=16,
+                        null=True,
                     ),
                 ),
             ],
@@ -1247,9 +1303,6 @@ class Migration(migrations.Migration):
                         condition=models.Q(("parent__isnull", False)),
                         fields=["parent"],
                         name="run_of_parent",
-                    ),
-                    models.Index(
-                        fields=["team", "status", "-journal"], name="run_team_status_newest"
                     ),
                     models.Index(fields=["thread", "-journal"], name="run_thread_newest"),
                     models.Index(
@@ -1288,24 +1341,43 @@ class Migration(migrations.Migration):
                         name="run_worker_gone",
                     ),
                     models.Index(
-                        condition=models.Q(
-                            ("job_id__isnull", False), ("status__in", ("queued", "running"))
-                        ),
-                        fields=["team"],
-                        name="run_admitted",
+                        condition=models.Q(("agent_version__isnull", False)),
+                        fields=["agent", "agent_version", "-journal"],
+                        name="run_agent_by_version",
                     ),
                     models.Index(
-                        condition=models.Q(("job_id", None), ("status", "queued")),
-                        fields=["team", "created_at", "journal"],
-                        name="run_waiting",
+                        condition=models.Q(("end_user", ""), _negated=True),
+                        fields=["team", "end_user", "-journal"],
+                        name="run_team_by_end_user",
+                    ),
+                    models.Index(
+                        condition=models.Q(("due_at__isnull", False)),
+                        fields=["stamp", "journal"],
+                        name="run_due",
+                    ),
+                    models.Index(
+                        condition=models.Q(
+                            ("status__in", ("queued", "running")), ("worker__isnull", False)
+                        ),
+                        fields=["worker"],
+                        name="run_of_worker",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status__in", ("queued", "running"))),
+                        fields=["team", "stamp", "created_at", "journal"],
+                        name="run_in_line",
+                    ),
+                    models.Index(
+                        condition=models.Q(
+                            ("status__in", ("succeeded", "interrupted", "cancelled", "failed"))
+                        ),
+                        fields=["team", "status", "-journal"],
+                        name="run_team_ended_newest",
                     ),
                 ],
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("run_id", "thread", "attempt"), name="run_once_per_thread"
-                    ),
-                    models.UniqueConstraint(
-                        fields=("team", "idempotency_key"), name="run_idempotency_once_per_team"
                     ),
                     models.UniqueConstraint(
                         condition=models.Q(("repeats__isnull", False)),
@@ -1349,6 +1421,11 @@ class Migration(migrations.Migration):
                             ("status", "failed"), ("error_code", ""), _connector="XOR"
                         ),
                         name="run_error_code_exactly_when_failed",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("idempotency_key__isnull", False)),
+                        fields=("team", "idempotency_key"),
+                        name="run_once_per_key",
                     ),
                 ],
             },
@@ -1471,26 +1548,6 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(
-                            (
-                                "events__contained_by",
-                                (
-                                    "run.started",
-                                    "run.succeeded",
-                                    "run.failed",
-                                    "run.cancelled",
-                                    "run.interrupted",
-                                    "interrupt.opened",
-                                    "interrupt.answered",
-                                    "interrupt.expired",
-                                    "thread.created",
-                                ),
-                            ),
-                            ("events__len__gt", 0),
-                        ),
-                        name="webhook_events_known",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
                             ("agents", None), ("agents__len__gt", 0), _connector="OR"
                         ),
                         name="webhook_agents_not_empty",
@@ -1525,6 +1582,30 @@ class Migration(migrations.Migration):
                         condition=models.Q(("task__isnull", False)),
                         fields=("task", "creator", "name"),
                         name="webhook_once_per_task_and_name",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "events__contained_by",
+                                (
+                                    "run.started",
+                                    "run.succeeded",
+                                    "run.failed",
+                                    "run.cancelled",
+                                    "run.interrupted",
+                                    "interrupt.opened",
+                                    "interrupt.answered",
+                                    "interrupt.expired",
+                                    "thread.created",
+                                    "mention.created",
+                                    "budget.warned",
+                                    "alert.fired",
+                                    "alert.resolved",
+                                ),
+                            ),
+                            ("events__len__gt", 0),
+                        ),
+                        name="webhook_events_known",
                     ),
                 ],
             },
@@ -1638,6 +1719,7 @@ class Migration(migrations.Migration):
                         to="runs.run",
                     ),
                 ),
+                ("read_by", models.PositiveSmallIntegerField(null=True)),
             ],
             options={
                 "constraints": [
@@ -1720,20 +1802,25 @@ class Migration(migrations.Migration):
                         to="teams.team",
                     ),
                 ),
+                (
+                    "message_id",
+                    models.CharField(blank=True, db_default="", default="", max_length=300),
+                ),
             ],
             options={
                 "ordering": ["pk"],
                 "constraints": [
-                    models.UniqueConstraint(
-                        condition=models.Q(("writer", ""), _negated=True),
-                        fields=("run", "writer"),
-                        name="feedback_once_per_person",
-                    ),
                     models.CheckConstraint(
                         condition=models.Q(("thumb__in", ["up", "down"])),
                         name="feedback_thumb_known",
                     ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("writer", ""), _negated=True),
+                        fields=("run", "writer", "message_id"),
+                        name="feedback_once_per_answer",
+                    ),
                 ],
+                "indexes": [models.Index(fields=["team", "thumb", "-run"], name="feedback_newest")],
             },
         ),
         migrations.CreateModel(
@@ -1885,6 +1972,7 @@ class Migration(migrations.Migration):
                         to="runs.thread",
                     ),
                 ),
+                ("noticed_at", models.DateTimeField(editable=False, null=True)),
             ],
             options={
                 "ordering": ["-id"],
@@ -1956,6 +2044,13 @@ class Migration(migrations.Migration):
                         ),
                         name="grant_revoked_by_somebody",
                     ),
+                ],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("noticed_at", None), ("token_hash", None)),
+                        fields=["created_at"],
+                        name="grant_not_noticed",
+                    )
                 ],
             },
         ),
@@ -2269,6 +2364,7 @@ class Migration(migrations.Migration):
                         to="teams.team",
                     ),
                 ),
+                ("withdrawn_at", models.DateTimeField(null=True)),
             ],
             options={
                 "ordering": ["run", "seq"],
@@ -2391,6 +2487,8 @@ class Migration(migrations.Migration):
                         to="runs.webhook",
                     ),
                 ),
+                ("notice", models.UUIDField(null=True)),
+                ("comment", models.UUIDField(null=True)),
             ],
             options={
                 "indexes": [
@@ -2504,11 +2602,27 @@ class Migration(migrations.Migration):
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(),
+                        editable=False,
+                        null=True,
+                    ),
+                ),
+                ("noticed_at", models.DateTimeField(editable=False, null=True)),
             ],
             options={
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("comment", "user"), name="mention_once_per_comment"
+                    )
+                ],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("noticed_at", None)),
+                        fields=["created_at"],
+                        name="mention_not_noticed",
                     )
                 ],
             },
@@ -2547,9 +2661,859 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="Issue",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=agui_host.backends.postgres.clock.new_id,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("fingerprint", models.CharField(max_length=32)),
+                ("error_code", models.CharField(max_length=40)),
+                ("message", models.CharField(blank=True, max_length=200)),
+                ("resolved_at", models.DateTimeField(null=True)),
+                ("resolved_by", models.CharField(blank=True, default="", max_length=200)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="runtimes.agent",
+                    ),
+                ),
+                (
+                    "assignee",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="teams.membership",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("team", "fingerprint"), name="issue_once_per_team"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="IssueNote",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=agui_host.backends.postgres.clock.new_id,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("text", models.TextField(max_length=4000)),
+                ("author", models.CharField(max_length=200)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "issue",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="notes",
+                        to="runs.issue",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "abstract": False,
+            },
+        ),
+        migrations.CreateModel(
+            name="IssueRun",
+            fields=[
+                (
+                    "run",
+                    models.OneToOneField(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="issue_run",
+                        serialize=False,
+                        to="runs.run",
+                    ),
+                ),
+                ("owner", models.CharField(blank=True, max_length=60)),
+                ("at", models.DateTimeField()),
+                (
+                    "issue",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="runs.issue",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        fields=["team", "issue", "owner", "at"],
+                        include=("run",),
+                        name="issue_run_seen",
+                    ),
+                    models.Index(fields=["issue", "-run"], name="issue_run_newest"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ToolCall",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("owner", models.CharField(blank=True, max_length=60)),
+                ("root", models.UUIDField()),
+                ("seq", models.IntegerField()),
+                ("call", models.CharField(max_length=300)),
+                ("name", models.CharField(blank=True, max_length=200)),
+                ("digest", models.CharField(max_length=32)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[("ok", "succeeded"), ("error", "failed"), ("none", "no result")],
+                        max_length=5,
+                    ),
+                ),
+                (
+                    "double",
+                    models.CharField(
+                        blank=True,
+                        choices=[("ok", "succeeded"), ("error", "failed"), ("none", "no result")],
+                        default="",
+                        max_length=5,
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("took_ms", models.BigIntegerField(null=True)),
+                ("result", models.CharField(blank=True, max_length=200)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="runtimes.agent",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="calls",
+                        to="runs.run",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["team", "name", "-at"], name="call_tool_newest"),
+                    models.Index(
+                        condition=models.Q(("double", ""), _negated=True),
+                        fields=["team", "-at"],
+                        name="call_doubles",
+                    ),
+                    models.Index(fields=["root"], name="call_of_root"),
+                    models.Index(fields=["agent", "-at"], name="call_agent_newest"),
+                    models.Index(
+                        condition=models.Q(("status", "ok"), _negated=True),
+                        fields=["team", "status", "-at"],
+                        name="call_not_ok",
+                    ),
+                    models.Index(
+                        fields=["team", "-at"],
+                        include=("name", "agent", "owner", "run", "status", "double", "took_ms"),
+                        name="call_figures",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("run", "seq", "call"), name="call_once_per_run"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("status__in", ["ok", "error", "none"]),
+                            ("double__in", ["", "ok", "error", "none"]),
+                        ),
+                        name="call_status_known",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="UnreadRun",
+            fields=[
+                ("run_id", models.UUIDField(primary_key=True, serialize=False)),
+                (
+                    "team",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["team", "run_id"], name="unread_of_team")],
+            },
+        ),
+        migrations.CreateModel(
+            name="Notice",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=agui_host.backends.postgres.clock.new_id,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("type", models.CharField(max_length=30)),
+                ("subject", models.UUIDField()),
+                ("agent", models.CharField(blank=True, db_default="", default="", max_length=64)),
+                ("thread", models.UUIDField(null=True)),
+                ("data", models.JSONField()),
+                (
+                    "tell",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(
+                            choices=[("mail", "Mail"), ("push", "Push"), ("webhook", "Webhook")],
+                            max_length=7,
+                        ),
+                        size=None,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                ("noticed_at", models.DateTimeField(null=True)),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("noticed_at", None)),
+                        fields=["created_at"],
+                        name="notice_not_noticed",
+                    ),
+                    models.Index(fields=["subject", "-id"], name="notice_of_subject"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Alert",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=agui_host.backends.postgres.clock.new_id,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("name", models.CharField(max_length=120)),
+                (
+                    "measure",
+                    models.CharField(
+                        choices=[
+                            ("failed_runs", "Failed runs"),
+                            ("failure_rate", "Failed runs in percent"),
+                            ("p95_duration", "Seconds that 95 % of runs take at most"),
+                            ("cost", "Cost in US dollars"),
+                            ("waiting_questions", "Questions that wait"),
+                        ],
+                        max_length=17,
+                    ),
+                ),
+                ("threshold", models.FloatField()),
+                ("window_hours", models.PositiveSmallIntegerField()),
+                ("least_runs", models.PositiveIntegerField(default=1)),
+                ("agent", models.CharField(blank=True, default="", max_length=64)),
+                ("person", models.CharField(blank=True, default="", max_length=200)),
+                (
+                    "tell",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(
+                            choices=[("mail", "Mail"), ("push", "Push"), ("webhook", "Webhook")],
+                            max_length=7,
+                        ),
+                        size=None,
+                    ),
+                ),
+                ("enabled", models.BooleanField(default=True)),
+                ("snoozed_until", models.DateTimeField(null=True)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("ok", "Ok"), ("firing", "Firing")],
+                        default="ok",
+                        editable=False,
+                        max_length=6,
+                    ),
+                ),
+                ("value", models.FloatField(editable=False, null=True)),
+                ("checked_at", models.DateTimeField(editable=False, null=True)),
+                ("fired_at", models.DateTimeField(editable=False, null=True)),
+                ("calm_since", models.DateTimeField(editable=False, null=True)),
+                ("created_by", models.CharField(max_length=200)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("enabled", True)),
+                        fields=["checked_at"],
+                        name="alert_due",
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("threshold__gt", 0)), name="alert_has_threshold"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("name", ""), _negated=True), name="alert_has_name"
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="DataSet",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=agui_host.backends.postgres.clock.new_id,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("name", models.CharField(max_length=120)),
+                ("created_by", models.CharField(max_length=200)),
+                ("creator", models.CharField(max_length=60)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("team", "name"), name="data_set_name_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("name", ""), _negated=True), name="data_set_has_name"
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="DataSetRun",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "data_set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="entries",
+                        to="runs.dataset",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="runs.run"
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("data_set", "run"), name="data_set_run_once")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="RunLabel",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=40)),
+                (
+                    "author",
+                    models.CharField(help_text="The label of a person or a key.", max_length=200),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="labels",
+                        to="runs.run",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["team", "name", "-run"], name="run_label_of_team")
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("run", "name"), name="run_label_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("name", ""), _negated=True), name="run_label_not_empty"
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Trial",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=agui_host.backends.postgres.clock.new_id,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("agent", models.CharField(max_length=64)),
+                ("created_by", models.CharField(max_length=200)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "data_set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="trials",
+                        to="runs.dataset",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+                ("version", models.CharField(blank=True, db_default="", default="", max_length=16)),
+            ],
+            options={
+                "ordering": ["-id"],
+            },
+        ),
+        migrations.CreateModel(
+            name="TrialRun",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("problem", models.CharField(blank=True, default="", max_length=60)),
+                (
+                    "again",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="runs.run",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="runs.run"
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+                (
+                    "trial",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="entries",
+                        to="runs.trial",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("trial", "run"), name="trial_run_once")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Worker",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "heartbeat",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "queues",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(), size=None
+                    ),
+                ),
+                ("free", models.IntegerField()),
+                ("draining", models.BooleanField(db_default=False, default=False)),
+                ("chores", models.BigIntegerField(null=True)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="ToolChange",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("day", models.DateField()),
+                (
+                    "team",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["team", "day"], name="tool_change_of_team")],
+            },
+        ),
+        migrations.CreateModel(
+            name="ToolDay",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("day", models.DateField()),
+                ("name", models.CharField(blank=True, max_length=200)),
+                ("owner", models.CharField(blank=True, max_length=60)),
+                ("calls", models.IntegerField()),
+                ("failed", models.IntegerField()),
+                ("doubles", models.IntegerField()),
+                (
+                    "buckets",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.SmallIntegerField(), size=None
+                    ),
+                ),
+                (
+                    "counts",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.IntegerField(), size=None
+                    ),
+                ),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="runtimes.agent",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["team", "day"], name="tool_day_of_team")],
+            },
+        ),
+        migrations.CreateModel(
+            name="AgentTerms",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("version", models.CharField(max_length=16)),
+                ("kind", models.CharField(max_length=20)),
+                ("target", models.CharField(max_length=500)),
+                ("code", models.CharField(max_length=16)),
+                ("settings", models.JSONField()),
+                ("middleware", models.JSONField()),
+                ("context_providers", models.JSONField()),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="runtimes.agent",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("agent", "version"), name="agent_terms_once")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="UsageTookHour",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("owner", models.CharField(max_length=60)),
+                ("bucket", models.SmallIntegerField()),
+                ("runs", models.BigIntegerField(default=0)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="runtimes.agent",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("runs", 0)),
+                        fields=["team"],
+                        name="usage_took_hour_empty",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("team", "at", "agent", "owner", "bucket"),
+                        name="usage_took_hour_once",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="UsageVersion",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("version", models.CharField(max_length=16)),
+                ("owner", models.CharField(max_length=60)),
+                ("bucket", models.SmallIntegerField()),
+                ("runs", models.BigIntegerField(default=0)),
+                ("failed", models.BigIntegerField(default=0)),
+                ("cost", models.DecimalField(decimal_places=20, default=0, max_digits=60)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="runtimes.agent",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("runs", 0)), fields=["team"], name="usage_version_empty"
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("team", "agent", "version", "owner", "bucket"),
+                        name="usage_version_once",
+                    )
+                ],
+            },
+        ),
         migrations.RunSQL(SEQUENCES, migrations.RunSQL.noop),
-        migrations.RunSQL(WITHOUT_RUNS, migrations.RunSQL.noop),
-        migrations.RunSQL(WAITING_JOBS, migrations.RunSQL.noop),
         early("agui_reaches_all", "agui_reached"),
         migrations.RunSQL(VIEW, "drop view runs_wordsreached"),
         migrations.RunSQL(STATISTICS, migrations.RunSQL.noop),

@@ -25,6 +25,7 @@ PACKAGES = ("agui_host", "agui_project", "events", "runs")
 SHAPES = (
     "*/migrations/*.py", "*/sql/*.sql",
     "agui_host/embedded/engines.py", "agui_host/teams/management/commands/migrate.py",
+    "agui_host/teams/management/recorded.py",
     "agui_host/teams/row_security.py", "events/partitions.py",
     "agui_host/backends/postgres/functions/*.py", "agui_host/frameworks/checkpoints.py",
     "runs/models/texts/pieced_text.py", "agui_host/teams/models/team.py",

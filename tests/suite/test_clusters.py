@@ -15,7 +15,7 @@ from tests.acceptance.host import SEED
 from tests.suite import clusters
 from tests.suite.clusters import ROOT, Cluster
 
-WITHOUT_A_PART = frozenset({"agui_host.teams.models", "agui_host.runtimes.models",
+WITHOUT_A_PART = frozenset({"agui_host.runtimes.columns",
     "agui_host.security.secrets", "agui_host.backends.postgres.clock"})  # fmt: skip
 """What migrations import only for defaults of columns, and to read the clock."""
 

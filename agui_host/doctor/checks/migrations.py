@@ -1,15 +1,17 @@
 """The database's schema is that of this release."""
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from agui_host.backends.postgres.functions.sql_files import APPS
 from agui_host.doctor.findings import Fault, check
+from agui_host.teams.management import recorded
 
 
 @check("migrations", needs="database")
 def migrations() -> str | list[Fault]:
     """Whether all migrations are applied, and none of a newer release."""
+    if recorded.is_in_between(DEFAULT_DB_ALIAS):
+        return [Fault(recorded.IN_BETWEEN, recorded.FIRST)]
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:
@@ -20,15 +22,11 @@ def migrations() -> str | list[Fault]:
                 "agui-host migrate",
             )
         ]
-    files = executor.loader.disk_migrations
-    ours = {key for migration in files.values() for key in migration.replaces} | files.keys()
-    newer = sorted(
-        key for key in executor.loader.applied_migrations if key[0] in APPS and key not in ours
-    )
+    newer = recorded.of_newer_release(executor.loader)
     if newer:
         return [
             Fault(
-                f"The database is of a newer release: it has {newer[-1][0]}.{newer[-1][1]}.",
+                f"The database is of a newer release: it has {newer[-1]}.",
                 "Start the newer release, or restore a backup of this one.",
             )
         ]

@@ -6,7 +6,7 @@ import django.db.models.functions.datetime
 import uuid6
 from django.db import migrations, models
 
-import agui_host.runtimes.models
+import agui_host.runtimes.columns
 import agui_host.security.secrets
 
 
@@ -30,6 +30,10 @@ class Migration(migrations.Migration):
         ("runtimes", "0009_questions"),
         ("runtimes", "0010_recovery"),
         ("runtimes", "0011_on_code_change"),
+        ("runtimes", "0002_agent_versions"),
+        ("runtimes", "0003_state_schema"),
+        ("runtimes", "0004_declared_recovery"),
+        ("runtimes", "0005_recovery_of_a_choice"),
     ]
     initial = True
 
@@ -71,7 +75,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         default=list,
                         help_text='Middleware that its events pass, in order: [{"name": "log"}, …].',
-                        validators=[agui_host.runtimes.models.check_middleware],
+                        validators=[agui_host.runtimes.columns.check_middleware],
                     ),
                 ),
                 (
@@ -80,7 +84,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         default=list,
                         help_text='What a run begins with, in order: [{"name": "wisdom"}, …].',
-                        validators=[agui_host.runtimes.models.check_context_providers],
+                        validators=[agui_host.runtimes.columns.check_context_providers],
                     ),
                 ),
                 (
@@ -155,10 +159,11 @@ class Migration(migrations.Migration):
                 (
                     "recovery",
                     models.CharField(
+                        blank=True,
                         choices=[("end", "End"), ("continue", "Continue")],
-                        db_default="end",
-                        default="end",
-                        help_text="A run whose worker is lost or stopped ends, or another worker continues it.",
+                        db_default="",
+                        default="",
+                        help_text="A run whose worker is lost or stopped ends, or another worker continues it. Empty: as a remote agent declares; other agents' runs end.",
                         max_length=8,
                     ),
                 ),
@@ -209,9 +214,9 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         db_default=["on_interrupt"],
-                        default=agui_host.runtimes.models.default_rules,
+                        default=agui_host.runtimes.columns.default_rules,
                         help_text="What counts as a question, in addition to interrupts: on_interrupt, adk, agno.",
-                        validators=[agui_host.runtimes.models.check_questions],
+                        validators=[agui_host.runtimes.columns.check_questions],
                     ),
                 ),
                 (
@@ -252,6 +257,44 @@ class Migration(migrations.Migration):
                         to="teams.team",
                     ),
                 ),
+                (
+                    "code",
+                    models.CharField(db_default="", default="", editable=False, max_length=16),
+                ),
+                (
+                    "version",
+                    models.CharField(db_default="", default="", editable=False, max_length=16),
+                ),
+                (
+                    "on_bad_state",
+                    models.CharField(
+                        choices=[("ignore", "Ignore"), ("note", "Note"), ("refuse", "Refuse")],
+                        db_default="ignore",
+                        default="ignore",
+                        help_text="When a state does not match the schema: nothing, a finding, or also a refusal.",
+                        max_length=6,
+                    ),
+                ),
+                (
+                    "state_schema",
+                    models.JSONField(
+                        blank=True,
+                        help_text="A JSON Schema of the state; empty: the one of the agent's code.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "declared_recovery",
+                    models.CharField(
+                        blank=True,
+                        choices=[("end", "End"), ("continue", "Continue")],
+                        db_default="",
+                        default="",
+                        editable=False,
+                        help_text="A remote agent's declaration with its last run.",
+                        max_length=8,
+                    ),
+                ),
             ],
             options={
                 "ordering": ["slug"],
@@ -285,10 +328,6 @@ class Migration(migrations.Migration):
                         name="agent_policy_known",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("recovery__in", ["end", "continue"])),
-                        name="agent_recovery_known",
-                    ),
-                    models.CheckConstraint(
                         condition=models.Q(("on_code_change__in", ["continue", "end"])),
                         name="agent_on_code_change_known",
                     ),
@@ -297,6 +336,14 @@ class Migration(migrations.Migration):
                             ("timeout_seconds", None), ("timeout_seconds__gt", 0), _connector="OR"
                         ),
                         name="agent_timeout_positive",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("on_bad_state__in", ["ignore", "note", "refuse"])),
+                        name="agent_on_bad_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("recovery__in", ["", "end", "continue"])),
+                        name="agent_recovery_known",
                     ),
                 ],
             },
@@ -488,6 +535,45 @@ class Migration(migrations.Migration):
                 ],
                 "constraints": [
                     models.UniqueConstraint(fields=("document", "position"), name="chunk_once")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="AgentVersion",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("version", models.CharField(max_length=16)),
+                ("first_seen_at", models.DateTimeField()),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="versions",
+                        to="runtimes.agent",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["agent", "-id"], name="agent_version_newest"),
+                    models.Index(fields=["team", "version"], name="agent_version_of_team"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("agent", "version"), name="agent_version_once")
                 ],
             },
         ),

@@ -7,7 +7,8 @@ import uuid6
 from django.conf import settings
 from django.db import migrations, models
 
-import agui_host.teams.models
+import agui_host.security.secrets
+import agui_host.teams.models.team
 
 
 class Migration(migrations.Migration):
@@ -27,6 +28,8 @@ class Migration(migrations.Migration):
         ("teams", "0003_socket_tickets"),
         ("teams", "0004_scope"),
         ("teams", "0005_operator_keys"),
+        ("teams", "0002_end_users"),
+        ("teams", "0003_directory"),
     ]
     initial = True
 
@@ -202,10 +205,11 @@ class Migration(migrations.Migration):
                                 ("run", "Run"),
                                 ("ingest", "Ingest"),
                                 ("admin", "Admin"),
+                                ("scim", "Scim"),
                             ],
                             max_length=10,
                         ),
-                        default=agui_host.teams.models.every_scope,
+                        default=agui_host.teams.models.team.every_scope,
                         size=None,
                     ),
                 ),
@@ -262,6 +266,13 @@ class Migration(migrations.Migration):
                         to="teams.team",
                     ),
                 ),
+                ("end_user_realm", models.UUIDField(editable=False, null=True)),
+                (
+                    "end_user_secret",
+                    agui_host.security.secrets.SealedField(
+                        blank=True, db_default="", default="", editable=False
+                    ),
+                ),
             ],
             options={
                 "verbose_name": "API key",
@@ -275,16 +286,16 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("scopes__contained_by", ["read", "run", "ingest", "admin"]),
-                            ("scopes__len__gt", 0),
-                        ),
-                        name="api_key_scopes_known",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
                             ("agents", None), ("agents__len__gt", 0), _connector="OR"
                         ),
                         name="api_key_agents_not_empty",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("scopes__contained_by", ["read", "run", "ingest", "admin", "scim"]),
+                            ("scopes__len__gt", 0),
+                        ),
+                        name="api_key_scopes_known",
                     ),
                 ],
             },
@@ -461,6 +472,20 @@ class Migration(migrations.Migration):
                         to="teams.team",
                     ),
                 ),
+                (
+                    "origin",
+                    models.CharField(
+                        choices=[
+                            ("people", "by people"),
+                            ("sign_in", "by sign-in service"),
+                            ("scim", "by SCIM"),
+                        ],
+                        db_default="people",
+                        default="people",
+                        editable=False,
+                        max_length=10,
+                    ),
+                ),
             ],
             options={
                 "constraints": [
@@ -545,6 +570,7 @@ class Migration(migrations.Migration):
                         to="teams.team",
                     ),
                 ),
+                ("end_user", models.TextField(db_default="", default="")),
             ],
             options={
                 "indexes": [models.Index(fields=["created_at"], name="ticket_oldest")],
@@ -562,6 +588,248 @@ class Migration(migrations.Migration):
                             ("opened_run", None), ("opened_at__isnull", False), _connector="OR"
                         ),
                         name="ticket_opened_before_its_run",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="GroupRule",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid6.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("group", models.CharField(max_length=255)),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("owner", "Owner"),
+                            ("admin", "Admin"),
+                            ("member", "Member"),
+                            ("viewer", "Viewer"),
+                        ],
+                        default="member",
+                        max_length=10,
+                    ),
+                ),
+                ("for_everyone", models.BooleanField(default=False, editable=False)),
+                ("created_by", models.CharField(editable=False, max_length=200)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["group"], name="group_rule_by_group")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("team", "group"), name="group_rule_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("role__in", ["owner", "admin", "member", "viewer"])),
+                        name="group_rule_role_known",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ScimGroup",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid6.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("display_name", models.CharField(max_length=255)),
+                ("external_id", models.CharField(blank=True, max_length=255)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "changed_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        models.F("team"),
+                        django.db.models.functions.text.Lower("display_name"),
+                        name="scim_group_name_once",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ScimUser",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid6.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("user_name", models.CharField(max_length=254)),
+                ("external_id", models.CharField(blank=True, max_length=255)),
+                ("display_name", models.CharField(blank=True, max_length=200)),
+                ("active", models.BooleanField(default=True)),
+                ("made_account", models.BooleanField(default=False)),
+                ("closed_account", models.BooleanField(default=False)),
+                ("deleted", models.BooleanField(default=False)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "changed_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("team", "user"), name="scim_user_once"),
+                    models.UniqueConstraint(
+                        models.F("team"),
+                        django.db.models.functions.text.Lower("user_name"),
+                        name="scim_user_name_once",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ScimGroupMember",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="members",
+                        to="teams.scimgroup",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+                (
+                    "person",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="groups",
+                        to="teams.scimuser",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("group", "person"), name="scim_group_member_once"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="TeamDomain",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid6.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("domain", models.CharField(max_length=253)),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("owner", "Owner"),
+                            ("admin", "Admin"),
+                            ("member", "Member"),
+                            ("viewer", "Viewer"),
+                        ],
+                        default="member",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["domain"], name="team_domain_by_name")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("team", "domain"), name="team_domain_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("domain", django.db.models.functions.text.Lower("domain"))
+                        ),
+                        name="team_domain_lower",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("role__in", ["owner", "admin", "member", "viewer"])),
+                        name="team_domain_role_known",
                     ),
                 ],
             },

@@ -3,11 +3,10 @@
 ``SOAK_FROM`` names the commit; without it, the newest one whose runs were jobs of Procrastinate.
 """
 
-import io
+import difflib
 import json
 import os
 import subprocess
-import tarfile
 import threading
 from collections import Counter
 from contextlib import ExitStack
@@ -17,7 +16,9 @@ from typing import Any
 import httpx
 import pytest
 
-from agui_host.embedded import embedded, supervisor
+from agui_host.embedded import embedded, paths, supervisor
+from agui_host.teams.management import recorded
+from benchmarks.against import checked_out
 from benchmarks.report import keep
 from tests.acceptance.host import ROOT, SEED, Host, free_port, wait_for
 from tests.conftest import own_data_dir
@@ -49,6 +50,24 @@ with connection.cursor() as cursor:
          group by 1, 2, 3''')
     print(json.dumps(cursor.fetchall()))
 """
+RECORDED = """
+import json
+from django.db.migrations.recorder import MigrationRecorder
+names = MigrationRecorder.Migration.objects.values_list("app", "name")
+print(json.dumps([" ".join(each) for each in names]))
+"""
+FORGET_FORMER = """
+from django.db import connection
+from agui_host.backends.postgres.functions import sql_files
+with connection.cursor() as cursor:
+    cursor.execute(
+        "select oid::regprocedure from pg_proc where proname = any (%s)",
+        [list(sql_files.read().former)],
+    )
+    for (function,) in cursor.fetchall():
+        cursor.execute(f"drop function {function}")
+"""
+"""Functions that only processes of the previous release call, which a new database has not."""
 WAITING = """
 from runs.models import Run
 print(Run.objects.of_any_team().filter(pk__in={!r}, ended_at=None).count())
@@ -137,13 +156,41 @@ class Fleet:
         wait_for(lambda: self.host.python(code).strip() == "0", "the runs to end", PATIENCE)
 
 
-def checked_out(commit: str, folder: Path) -> Path:
-    """The files of a commit in a new folder; the repository notes nothing about it."""
-    git = ["git", "-C", str(ROOT), "archive", commit]
-    files = subprocess.run(git, check=True, capture_output=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(files)) as archive:
-        archive.extractall(folder, filter="data")
-    return folder
+def carry_over(host: Host, folder: Path) -> None:
+    """Migrate the database of an earlier commit as the refusal of ``migrate`` says."""
+    host.root = checked_out(recorded.STEP, folder / "step")
+    host.manage("migrate", "-v0")
+    host.root = ROOT
+    host.manage("migrate", "-v0")
+
+
+def schema(host: Host, data: Path) -> list[str]:
+    """The statements that make the database, without its name, and the recorded migrations."""
+    command = [f"{paths.postgres_binaries(None)}/pg_dump", "-h", f"{paths.socket_dir(data)}",
+               "-U", "postgres", "--schema-only", "--restrict-key=none", "postgres"]  # fmt: skip
+    dump = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [*dump.splitlines(), *sorted(json.loads(host.python(RECORDED)))]
+
+
+def test_a_database_of_an_earlier_commit_becomes_what_a_new_one_is(tmp_path: Path) -> None:
+    """Tables with their columns in order, defaults, constraints, indexes, functions, rights."""
+    schemas: list[list[str]] = []
+    for is_new in (False, True):
+        with ExitStack() as stack:
+            data = stack.enter_context(own_data_dir())
+            server = embedded.start(data, valkey=False, postgres_options=["fsync=off"])
+            stack.callback(server.stop)
+            host = Host(data)
+            if is_new:
+                host.manage("migrate", "-v0")
+            else:
+                host.root = checked_out(FROM, tmp_path / "old")
+                host.manage("migrate", "-v0")
+                carry_over(host, tmp_path)
+                host.python(FORGET_FORMER)
+            schemas.append(schema(host, data))
+    carried, new = schemas
+    assert list(difflib.unified_diff(carried, new, n=0)) == []
 
 
 def test_no_run_is_lost_or_begun_twice(tmp_path: Path) -> None:
@@ -165,8 +212,7 @@ def test_no_run_is_lost_or_begun_twice(tmp_path: Path) -> None:
         for thread in load.threads:
             thread.start()
         load.more()
-        host.root = ROOT
-        host.manage("migrate", "-v0")
+        carry_over(host, tmp_path)
         for step in STEPS.replace("\n", " ").split(","):
             what, release, kind = step.split()
             getattr(fleet, what)(release, kind)
