@@ -12,6 +12,9 @@ from agui_host.teams.actors import LONGEST
 from agui_host.teams.models import Team
 from agui_host.teams.tenancy import TeamOwned
 
+LONGEST_CODE = 40
+"""Characters of a run's error code."""
+
 
 class TeamUsage(models.Model):
     """Admission's data about a team, and the row it locks: one process admits at a time.
@@ -187,6 +190,30 @@ class UsageVersion(models.Model):
         return f"{self.runs} runs of version {self.version}"
 
 
+class UsageError(models.Model):
+    """How many runs of an agent that were requested on a day have failed with an error code."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+", db_index=False)
+    at = models.DateTimeField()
+    agent = models.ForeignKey(
+        Agent, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    owner = models.CharField(max_length=LONGEST)
+    error_code = models.CharField(max_length=LONGEST_CODE)
+    runs = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "at", "agent", "owner", "error_code"], name="usage_error_once"
+            )
+        ]
+        indexes = [models.Index(fields=["team"], condition=Q(runs=0), name="usage_error_empty")]
+
+    def __str__(self) -> str:
+        return f"{self.runs} runs with {self.error_code}"
+
+
 class UsageChange(models.Model):
     """A change of a run that its team's usage does not contain yet.
 
@@ -207,6 +234,7 @@ class UsageChange(models.Model):
     owner = models.CharField(max_length=LONGEST)
     created_at = models.DateTimeField()
     status = models.CharField(max_length=12)
+    error_code = models.CharField(max_length=LONGEST_CODE, null=True)  # noqa: DJ001  as above
     tokens_in = models.BigIntegerField(null=True)
     tokens_out = models.BigIntegerField(null=True)
     tokens_cached = models.BigIntegerField(null=True)

@@ -34,14 +34,14 @@ KEYS = {
 
 _CHANGES = """
 changes as (
-    select sign, agent_id, person, owner, created_at, status, tokens_in, tokens_out, tokens_cached,
-           cost, by_model, questions, queued_ms, took_ms
+    select sign, agent_id, person, owner, created_at, status, error_code, tokens_in, tokens_out,
+           tokens_cached, cost, by_model, questions, queued_ms, took_ms
       from runs_usagechange
      where team_id = %(team)s and created_at >= %(since)s and created_at < %(until)s
     union all
     select 1, run.agent_id, {person},
            case thread.visibility when 'private' then thread.creator else '' end, run.created_at,
-           run.status, null, null, null, null, null, null, null, null
+           run.status, null, null, null, null, null, null, null, null, null
       from runs_run run join runs_thread thread on thread.id = run.thread_id
      where run.team_id = %(team)s and run.{active}
        and run.created_at >= %(since)s and run.created_at < %(until)s)
@@ -78,6 +78,18 @@ select agent.slug, counted.bucket, counted.runs
            and {of_agents}
          group by 1, 2) counted
   join runtimes_agent agent on agent.id = counted.agent_id
+"""
+_ERRORS = """
+with {changes}, fresh as ({errors})
+select total.error_code, sum(total.runs)::bigint as runs
+  from (select at, agent_id, owner, error_code, runs from runs_usageerror
+         where team_id = %(team)s and at >= %(since)s and at < %(until)s
+        union all
+        select at, agent_id, owner, error_code, runs from fresh) total
+ where (%(owner)s::text is null or total.owner in ('', %(owner)s))
+   and {of_agents}
+ group by 1 having sum(total.runs) <> 0
+ order by 2 desc, 1 limit %(most)s
 """
 # Looked up once, so that the index of the sums leads to these agents alone.
 _OF_AGENTS = """(%(agents)s::text[] is null or total.agent_id = any (array(
@@ -236,6 +248,21 @@ def _took(reach: Reach, period: Period) -> list[tuple[str, int, int]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, _scope(reach, period))
         counts: list[tuple[str, int, int]] = cursor.fetchall()
+    return counts
+
+
+def errors(principal: Principal, period: Period, *, most: int) -> list[tuple[str, int]]:
+    """The most frequent error codes of whole days, and how many runs of the caller's list failed.
+
+    Raises Forbidden.
+    """
+    statement = _ERRORS.format(
+        changes=_CHANGES, errors=sums.errors("changes"), of_agents=_OF_AGENTS
+    )
+    scope = _scope(Reach.of(principal, listed=True), period)
+    with connection.cursor() as cursor:
+        cursor.execute(statement, scope | {"most": most})
+        counts: list[tuple[str, int]] = cursor.fetchall()
     return counts
 
 

@@ -2,7 +2,7 @@
 
 from runs.models import Grain
 
-EDITION = 1
+EDITION = 2
 """Changes with each new table of sums: teams that were counted without it are counted again."""
 BASE = 1.1
 """A bucket's upper bound is so many times that of the bucket before."""
@@ -23,7 +23,7 @@ PERSON = """case run.end_user when '' then run.started_by
 ENDED = f"""
 select 1 as sign, run.agent_id, run.agent_version, {PERSON} as person,
        case thread.visibility when 'private' then thread.creator else '' end as owner,
-       run.created_at, run.status, run.tokens_in,
+       run.created_at, run.status, run.error_code, run.tokens_in,
        run.tokens_out, run.tokens_cached, run.cost, run.by_model, run.questions, run.queued_ms,
        case when run.started_at is not null then greatest(
            0, (1000 * extract(epoch from run.ended_at - run.started_at))::bigint) end as took_ms
@@ -72,6 +72,11 @@ select agent_id, agent_version as version, owner, coalesce({bucket}, {none}) as 
        sum(sign * coalesce(cost::numeric, 0)) as cost
   from {changes} where agent_version <> '' group by 1, 2, 3, 4
 """
+_ERRORS = """
+select date_trunc('day', created_at, 'UTC') as at, agent_id, owner,
+       coalesce(error_code, '') as error_code, sum(sign) as runs
+  from {changes} where status = 'failed' group by 1, 2, 3, 4
+"""
 _SUMMED = "select '{grain}' as grain, {keys}, {sums} from parts group by 1, 2, 3, 4, 5, 6"
 _STORED = """
 insert into runs_usage as stored (team_id, {keys}, {names})
@@ -89,11 +94,17 @@ insert into runs_usageversion as stored (
 select %(team)s, agent_id, version, owner, bucket, runs, failed, cost from versions
     on conflict (team_id, agent_id, version, owner, bucket) do update set {values}
 """
+_STORED_ERRORS = """
+insert into runs_usageerror as stored (team_id, at, agent_id, owner, error_code, runs)
+select %(team)s, at, agent_id, owner, error_code, runs from errors
+    on conflict (team_id, at, agent_id, owner, error_code) do update set {values}
+"""
 _MADE = """
 parts as ({parts}), summed as ({summed}), took as ({took}), tookhour as ({took_hour}),
-versions as ({versions}),
+versions as ({versions}), errors as ({errors}),
 stored_sums as ({stored}), stored_took as ({stored_took}),
-stored_took_hour as ({stored_took_hour}), stored_versions as ({stored_versions})
+stored_took_hour as ({stored_took_hour}), stored_versions as ({stored_versions}),
+stored_errors as ({stored_errors})
 """
 _FOLD = """
 with batch as (
@@ -124,7 +135,11 @@ left_took_hour as (
 left_versions as (
     delete from runs_usageversion u where u.team_id = %(team)s and not exists (
         select from versions v where (v.agent_id, v.version, v.owner, v.bucket)
-             = (u.agent_id, u.version, u.owner, u.bucket)))
+             = (u.agent_id, u.version, u.owner, u.bucket))),
+left_errors as (
+    delete from runs_usageerror u where u.team_id = %(team)s and not exists (
+        select from errors e where (e.at, e.agent_id, e.owner, e.error_code)
+             = (u.at, u.agent_id, u.owner, u.error_code)))
 select count(*) from ended
 """
 KEYS = ", ".join(("grain", *COLUMNS))
@@ -152,6 +167,11 @@ def took(changes: str, unit: str = "day") -> str:
 def versions(changes: str) -> str:
     """How the runs of each version among ``changes`` have fared."""
     return _VERSIONS.format(changes=changes, bucket=DURATION, none=NO_DURATION)
+
+
+def errors(changes: str) -> str:
+    """How many runs among ``changes`` have failed with each code, by day."""
+    return _ERRORS.format(changes=changes)
 
 
 def sums() -> str:
@@ -184,6 +204,7 @@ def _statement(template: str, changes: str, *, added: bool) -> str:
         took=took(changes),
         took_hour=took(changes, "hour"),
         versions=versions(changes),
+        errors=errors(changes),
         stored=_STORED.format(
             keys=KEYS, names=", ".join(MEASURES), values=_values(*MEASURES, added=added)
         ),
@@ -192,6 +213,7 @@ def _statement(template: str, changes: str, *, added: bool) -> str:
         stored_versions=_STORED_VERSIONS.format(
             values=_values("runs", "failed", "cost", added=added)
         ),
+        stored_errors=_STORED_ERRORS.format(values=runs),
     )
     return template.format(ended=ENDED, made=made.strip())
 

@@ -23,6 +23,7 @@ from runs.models import (
     Thread,
     Usage,
     UsageChange,
+    UsageError,
     UsageTook,
     UsageTookHour,
     UsageVersion,
@@ -45,7 +46,7 @@ QUESTION = {"id": "q", "reason": "input_required"}
 ASKED = FINISHED | {"outcome": {"type": "interrupt", "interrupts": [QUESTION]}}
 
 
-TABLES: tuple[Any, ...] = (Usage, UsageTook, UsageTookHour, UsageVersion)
+TABLES: tuple[Any, ...] = (Usage, UsageError, UsageTook, UsageTookHour, UsageVersion)
 VERSIONS = ("a" * 12, "b" * 12)
 
 
@@ -150,6 +151,8 @@ def test_any_order_gives_what_a_recount_gives(cast: Cast, steps: list[Any]) -> N
         for table in (UsageTook, UsageTookHour):
             assert sum(row.runs for row in table.objects.all()) == started(ended_runs).count()
         check_versions(ended_runs)
+        failures = sum(row.runs for row in UsageError.objects.all())
+        assert failures == ended_runs.filter(status="failed").count()
         transaction.set_rollback(True)
 
 
