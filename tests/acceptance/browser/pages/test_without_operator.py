@@ -125,11 +125,15 @@ def enter(browser: Browser, host: Host, sessions: dict[str, str]) -> Iterator[En
 
 
 def ask(page: Page, agent: str, message: str, status: str = "succeeded") -> None:
-    """Try an agent on its page, and wait for the end of the run, whose page opens."""
+    """Try an agent on its page, and wait for the end of the run, whose page opens.
+
+    Its script listens to keys before it shows the first message.
+    """
     page.goto(f"/agents/{agent}/")
     page.get_by_label("Message").fill(message)
     page.get_by_role("button", name="Start a run").click()
     expect(page.locator(".title .chip").first).to_have_text(status)
+    expect(page.locator("#messages .message").first).to_be_attached()
 
 
 def edit(page: Page, agent: str, **fields: str) -> None:
@@ -262,6 +266,7 @@ def test_workshop_a_server_of_its_kind_and_its_state(enter: Enter, adviser: Advi
     page.goto("/agents/workshop/change")
     page.get_by_label("When a state does not match it").select_option("note")
     page.get_by_role("button", name="Save").click()
+    expect(page).to_have_url(re.compile("/agents/workshop/$"))
     ask(page, "workshop", "Hello")
     expect(page.locator("#why")).to_contain_text("state")
     page.keyboard.press("s")
@@ -284,6 +289,7 @@ def test_route2_langgraph_asks_and_continues(
         page.get_by_label("Short name").fill("booking")
         page.get_by_label("Address of its AG-UI endpoint").fill(peer.url)
         page.get_by_role("button", name="Connect").click()
+        expect(page).to_have_url(re.compile("/agents/booking/$"))
         ask(page, "booking", "book a table", "needs an answer")
         page.goto("/inbox/")
         card = page.get_by_role("main").get_by_role("article").filter(has_text="Book 4 seats?")
@@ -305,6 +311,7 @@ def test_alpine_reads_the_steps_of_a_program(enter: Enter, host: Host) -> None:
     page.goto("/team/keys/")
     page.get_by_label("Name", exact=True).fill("copier")
     page.get_by_label("Agents (empty: all)").fill("copier")
+    page.get_by_label("Ingest").check()
     page.get_by_role("button", name="Create key").click()
     key = page.get_by_role("status").locator("code").inner_text()
     with host.client(key) as client:
