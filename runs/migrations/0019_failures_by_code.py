@@ -12,6 +12,27 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RemoveConstraint(model_name="usagetook", name="usage_took_once"),
+        migrations.AlterField(
+            model_name="usagetook",
+            name="agent",
+            field=models.ForeignKey(
+                db_constraint=False,
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="+",
+                to="runtimes.agent",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="usagetook",
+            constraint=models.UniqueConstraint(
+                fields=("team", "agent", "at", "owner", "bucket"),
+                name="usage_took_once",
+                nulls_distinct=False,
+            ),
+        ),
         migrations.AddField(
             model_name="usagechange",
             name="error_code",

@@ -142,14 +142,23 @@ class Took(models.Model):
         return f"{self.runs} runs in bucket {self.bucket}"
 
 
-TOOK_KEY = ["team", "at", "agent", "owner", "bucket"]
-
-
 class UsageTook(Took):
-    """Durations by the day."""
+    """Durations by the day, of each agent and, without one, of all agents of the team."""
+
+    agent = models.ForeignKey(
+        Agent, null=True, on_delete=models.CASCADE, related_name="+", db_constraint=False,
+        db_index=False,
+    )  # fmt: skip
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=TOOK_KEY, name="usage_took_once")]
+        constraints = [
+            # Of some agents or of none, many days are read.
+            models.UniqueConstraint(
+                fields=["team", "agent", "at", "owner", "bucket"],
+                nulls_distinct=False,
+                name="usage_took_once",
+            )
+        ]
         indexes = [models.Index(fields=["team"], condition=Q(runs=0), name="usage_took_empty")]
 
 
@@ -157,7 +166,11 @@ class UsageTookHour(Took):
     """Durations by the hour: for windows that begin within a day."""
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=TOOK_KEY, name="usage_took_hour_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "at", "agent", "owner", "bucket"], name="usage_took_hour_once"
+            )
+        ]
         indexes = [models.Index(fields=["team"], condition=Q(runs=0), name="usage_took_hour_empty")]
 
 

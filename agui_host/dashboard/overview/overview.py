@@ -125,14 +125,11 @@ def of(principal: Principal, days: int) -> Overview:
         label = row["person"]
         people[label] = Line(label, label, own | {"started_by": label})
         people[label].sums.add(row)
-    buckets = figures.durations(principal, current, listed=True)
-    every: dict[int, int] = {}
-    for slug, own_buckets in buckets.items():
-        if slug in agents:
-            agents[slug].p95 = figures.percentile(own_buckets, 0.95)
-        for bucket, runs in own_buckets.items():
-            every[bucket] = every.get(bucket, 0) + runs
-    total.p95 = figures.percentile(every, 0.95)
+    slugs = [line.name for line in largest]
+    buckets = figures.durations(principal, current, listed=True, slugs=slugs)
+    for line in largest:
+        line.p95 = figures.percentile(buckets.get(line.name, {}), 0.95)
+    total.p95 = figures.percentile(figures.all_durations(principal, current), 0.95)
     return Overview(
         days=days,
         since=since,

@@ -62,8 +62,8 @@ _SHARED = {
     "cost": "cost",
 }
 _TOOK = """
-select date_trunc('{unit}', created_at, 'UTC') as at, agent_id, owner, {bucket} as bucket,
-       sum(sign) as runs
+select date_trunc('{unit}', created_at, 'UTC') as at, {agent} as agent_id, owner,
+       {bucket} as bucket, sum(sign) as runs
   from {changes} where took_ms is not null group by 1, 2, 3, 4
 """
 _VERSIONS = """
@@ -126,8 +126,8 @@ left_sums as (
            and s.agent_id is not distinct from u.agent_id)),
 left_took as (
     delete from runs_usagetook u where u.team_id = %(team)s and not exists (
-        select from took t where (t.at, t.agent_id, t.owner, t.bucket)
-             = (u.at, u.agent_id, u.owner, u.bucket))),
+        select from took t where (t.at, t.owner, t.bucket) = (u.at, u.owner, u.bucket)
+           and t.agent_id is not distinct from u.agent_id)),
 left_took_hour as (
     delete from runs_usagetookhour u where u.team_id = %(team)s and not exists (
         select from tookhour t where (t.at, t.agent_id, t.owner, t.bucket)
@@ -159,9 +159,13 @@ def parts(changes: str) -> str:
     return _PARTS.format(changes=changes, amounts=", ".join(amounts), shares=", ".join(shares))
 
 
-def took(changes: str, unit: str = "day") -> str:
-    """How many runs among ``changes`` are in each bucket of durations, by day or hour."""
-    return _TOOK.format(changes=changes, bucket=BUCKET.format(took="took_ms"), unit=unit)
+def took(changes: str, unit: str = "day", *, whole: bool = False) -> str:
+    """How many runs among ``changes`` are in each bucket of durations, by day or hour.
+
+    Of each agent, or of the ``whole`` team, whose rows have no agent.
+    """
+    bucket, agent = BUCKET.format(took="took_ms"), "null::uuid" if whole else "agent_id"
+    return _TOOK.format(changes=changes, bucket=bucket, unit=unit, agent=agent)
 
 
 def versions(changes: str) -> str:
@@ -201,7 +205,7 @@ def _statement(template: str, changes: str, *, added: bool) -> str:
     made = _MADE.format(
         parts=parts(changes),
         summed=_summed(),
-        took=took(changes),
+        took=f"{took(changes)} union all {took(changes, whole=True)}",
         took_hour=took(changes, "hour"),
         versions=versions(changes),
         errors=errors(changes),
