@@ -144,7 +144,8 @@ def policies(model: type[Model], application: str, writer: str) -> Iterator[Poli
 def condition(model: type[Model]) -> str:
     """Which rows of a model's table a scope reaches, as SQL: its team's, or its owner's.
 
-    What leads to no team is for work that belongs to none.
+    What leads to no team is for work that belongs to none. Without ``offset 0`` PostgreSQL may
+    read all owners of the team into memory to look up the few that a page needs.
     """
     if model is Team:
         return f"{EVERYWHERE} or id = any ({LISTED})"
@@ -154,7 +155,7 @@ def condition(model: type[Model]) -> str:
         table, (parent, key, column) = model._meta.db_table, owner
         return (
             f'{EVERYWHERE} or exists (select from "{parent}" owner'
-            f' where owner."{key}" = "{table}"."{column}")'
+            f' where owner."{key}" = "{table}"."{column}" offset 0)'
         )
     return EVERYWHERE
 

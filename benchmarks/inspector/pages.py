@@ -111,7 +111,7 @@ def addresses(issue: Any) -> list[str]:
         *("/tool-calls/?days=1", "/tool-calls/", "/tool-calls/?days=30"),
         *("/tool-calls/?name=tool-7", "/tool-calls/?doubles=all"),
         *("/usage/?days=30&by=agent", "/usage/?days=30&by=person", "/usage/?days=90&by=day"),
-        *("/budgets/", "/alerts/"),
+        *("/budgets/", "/alerts/", "/runs/", "/runs/?status=failed"),
         *(f"{api}agent", f"{api}person", f"{api}day", f"{api}agent,day"),
         *("/api/v1/budgets", "/api/v1/alerts", "/api/v1/issues", "/api/v1/tool-calls"),
     ]

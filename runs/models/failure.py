@@ -11,8 +11,9 @@ class Failure(TeamOwned):
     """The exception of an agent and the last lines of its log, stored with the run's end.
 
     ``details`` is JSON as ``runs/worker/failures.py`` makes it, without secrets, of bounded size.
-    Only ``runs/access/inspect/failures.py`` reads it: it is in no run, event, outline, list or
-    shared page. Failures of one ``fingerprint`` were raised at the same place.
+    Only ``runs/access/inspect/failures.py`` reads it: it is in no run, event, outline or shared
+    page, and in no list but that of issues, for people who manage the agents. Failures of one
+    ``fingerprint`` were raised at the same place, and are one issue.
     """
 
     run = models.OneToOneField(

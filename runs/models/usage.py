@@ -12,6 +12,9 @@ from agui_host.teams.actors import LONGEST
 from agui_host.teams.models import Team
 from agui_host.teams.tenancy import TeamOwned
 
+LONGEST_CODE = 40
+"""Characters of a run's error code."""
+
 
 class TeamUsage(models.Model):
     """Admission's data about a team, and the row it locks: one process admits at a time.
@@ -139,14 +142,23 @@ class Took(models.Model):
         return f"{self.runs} runs in bucket {self.bucket}"
 
 
-TOOK_KEY = ["team", "at", "agent", "owner", "bucket"]
-
-
 class UsageTook(Took):
-    """Durations by the day."""
+    """Durations by the day, of each agent and, without one, of all agents of the team."""
+
+    agent = models.ForeignKey(
+        Agent, null=True, on_delete=models.CASCADE, related_name="+", db_constraint=False,
+        db_index=False,
+    )  # fmt: skip
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=TOOK_KEY, name="usage_took_once")]
+        constraints = [
+            # Of some agents or of none, many days are read.
+            models.UniqueConstraint(
+                fields=["team", "agent", "at", "owner", "bucket"],
+                nulls_distinct=False,
+                name="usage_took_once",
+            )
+        ]
         indexes = [models.Index(fields=["team"], condition=Q(runs=0), name="usage_took_empty")]
 
 
@@ -154,7 +166,11 @@ class UsageTookHour(Took):
     """Durations by the hour: for windows that begin within a day."""
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=TOOK_KEY, name="usage_took_hour_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "at", "agent", "owner", "bucket"], name="usage_took_hour_once"
+            )
+        ]
         indexes = [models.Index(fields=["team"], condition=Q(runs=0), name="usage_took_hour_empty")]
 
 
@@ -187,6 +203,30 @@ class UsageVersion(models.Model):
         return f"{self.runs} runs of version {self.version}"
 
 
+class UsageError(models.Model):
+    """How many runs of an agent that were requested on a day have failed with an error code."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+", db_index=False)
+    at = models.DateTimeField()
+    agent = models.ForeignKey(
+        Agent, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    owner = models.CharField(max_length=LONGEST)
+    error_code = models.CharField(max_length=LONGEST_CODE)
+    runs = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "at", "agent", "owner", "error_code"], name="usage_error_once"
+            )
+        ]
+        indexes = [models.Index(fields=["team"], condition=Q(runs=0), name="usage_error_empty")]
+
+    def __str__(self) -> str:
+        return f"{self.runs} runs with {self.error_code}"
+
+
 class UsageChange(models.Model):
     """A change of a run that its team's usage does not contain yet.
 
@@ -207,6 +247,7 @@ class UsageChange(models.Model):
     owner = models.CharField(max_length=LONGEST)
     created_at = models.DateTimeField()
     status = models.CharField(max_length=12)
+    error_code = models.CharField(max_length=LONGEST_CODE, null=True)  # noqa: DJ001  as above
     tokens_in = models.BigIntegerField(null=True)
     tokens_out = models.BigIntegerField(null=True)
     tokens_cached = models.BigIntegerField(null=True)

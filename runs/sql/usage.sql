@@ -23,7 +23,7 @@ create function runs_usage_change(run runs_run, sign smallint, its_owner text)
 begin
     insert into runs_usagechange (
         team_id, sign, agent_id, agent_version, person, owner, created_at, status,
-        tokens_in, tokens_out,
+        error_code, tokens_in, tokens_out,
         tokens_cached, cost, by_model, questions, queued_ms, took_ms)
     values (
         run.team_id, sign, run.agent_id, run.agent_version,
@@ -31,7 +31,8 @@ begin
                           else runs_usage_end_user(run.end_user, run.starter) end,
         coalesce(its_owner, (select case visibility when 'private' then creator else '' end
                                from runs_thread where id = run.thread_id), ''),
-        run.created_at, run.status, run.tokens_in, run.tokens_out, run.tokens_cached, run.cost,
+        run.created_at, run.status, run.error_code,
+        run.tokens_in, run.tokens_out, run.tokens_cached, run.cost,
         run.by_model, run.questions, run.queued_ms, case when run.started_at is not null then
             greatest(0, 1000 * extract(epoch from run.ended_at - run.started_at)) end);
 end $$;
@@ -54,12 +55,12 @@ create trigger runs_usage_run_made after insert on runs_run for each row
 create trigger runs_usage_run_changed after update on runs_run for each row
     when ((old.ended_at is not null or new.ended_at is not null) and (
         old.ended_at, old.started_at, old.created_at, old.status, old.team_id, old.agent_id,
-        old.agent_version, old.thread_id, old.started_by,
+        old.agent_version, old.thread_id, old.started_by, old.error_code,
         old.tokens_in, old.tokens_out, old.tokens_cached, old.cost,
         old.by_model, old.questions, old.queued_ms
     ) is distinct from (
         new.ended_at, new.started_at, new.created_at, new.status, new.team_id, new.agent_id,
-        new.agent_version, new.thread_id, new.started_by,
+        new.agent_version, new.thread_id, new.started_by, new.error_code,
         new.tokens_in, new.tokens_out, new.tokens_cached, new.cost,
         new.by_model, new.questions, new.queued_ms))
     execute function runs_usage_of_run();

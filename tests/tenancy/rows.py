@@ -77,6 +77,7 @@ from runs.models import (
     UnreadRun,
     Usage,
     UsageChange,
+    UsageError,
     UsageTook,
     UsageTookHour,
     UsageVersion,
@@ -123,6 +124,7 @@ def fill(team: Team, user: User) -> Run:
     Usage.objects.create(team=team, grain=Grain.AGENT, at=now, agent=agent)
     UsageTook.objects.create(team=team, at=now, agent=agent, bucket=0)
     UsageTookHour.objects.create(team=team, at=now, agent=agent, bucket=0)
+    UsageError.objects.create(team=team, at=now, agent=agent)
     UsageVersion.objects.create(team=team, agent=agent, version="a" * 12, bucket=0)
     UsageChange.objects.create(team=team, agent=agent, sign=1, person="x", created_at=now)
     Ingest.objects.create(

@@ -159,6 +159,16 @@ def test_every_table_of_teams_has_a_policy(db: None) -> None:
         assert cursor.fetchone() == before, "a second migrate changes and locks nothing"
 
 
+@EVERY_TABLE
+def test_a_policy_looks_up_the_owners_of_the_rows_that_it_sees(
+    model: type[Model], cast: Cast
+) -> None:
+    """It reads the owners one by one, not all of the team's, which may be a million."""
+    with scope.limited(cast.team.pk):
+        plan = ask(f"explain select * from {model._meta.db_table}")
+    assert "hashed SubPlan" not in str(plan)
+
+
 def test_events_are_read_through_their_run(cast: Cast, runs: dict[Team, Run]) -> None:
     """The table is closed to the application; the function looks at the run first."""
     ours, theirs = (run.pk for run in runs.values())

@@ -22,8 +22,8 @@ from runs.models import Run
 
 DAYS = 7
 """The period of all figures, with today."""
-MOST = 500
-"""Agents of the list."""
+ROWS = 50
+"""Agents of a page of the list."""
 VERSIONS = 10
 """Versions of a page."""
 RUNS = 10
@@ -63,20 +63,22 @@ class Versions:
     former: Version | None = None
 
 
-def listing(principal: Principal) -> tuple[list[Entry], bool]:
-    """The team's agents by name, each with its figures; and whether there are more."""
+def listing(principal: Principal, page: int = 1) -> tuple[list[Entry], bool]:
+    """A page of the team's agents by name, each with its figures; and whether there are more."""
     newest = access.visible(principal).filter(agent=OuterRef("pk")).order_by("-pk").values("pk")
     rows = team_agents.visible(principal).defer("settings", "description", "secrets")
-    agents = list(rows.annotate(last=Subquery(newest[:1])).order_by("slug")[: MOST + 1])
+    ordered = rows.annotate(last=Subquery(newest[:1])).order_by("slug")
+    found = list(ordered[ROWS * (page - 1) : ROWS * page + 1])
+    agents = found[:ROWS]
     since = figures.day_of(clock.now()) - (DAYS - 1) * DAY
     period = Period(since, figures.day_of(clock.now()) + DAY)
     lines = {agent.slug: _line(agent, since) for agent in agents}
     keys = figures.by({"agent"}) | {"day": _slot("%(begin)s")}
-    for row in figures.read(principal, keys, period, listed=True, measures=MEASURES, begin=since):
-        if line := lines.get(row["agent"]):
-            line.sums.add(row)
-            line.days[row["day"]].add(row)
-    buckets = figures.durations(principal, period, listed=True)
+    own: dict[str, Any] = {"listed": True, "slugs": list(lines)}
+    for row in figures.read(principal, keys, period, measures=MEASURES, begin=since, **own):
+        lines[row["agent"]].sums.add(row)
+        lines[row["agent"]].days[row["day"]].add(row)
+    buckets = figures.durations(principal, period, **own)
     last_keys = {vars(agent)["last"] for agent in agents} - {None}
     lasts = Run.objects.for_team(principal.team).only("created_at").in_bulk(list(last_keys))
     entries = [
@@ -86,11 +88,11 @@ def listing(principal: Principal) -> tuple[list[Entry], bool]:
             figures.percentile(buckets.get(agent.slug, {}), 0.5),
             lasts.get(vars(agent)["last"]),
         )
-        for agent in agents[:MOST]
+        for agent in agents
     ]
     for entry in entries:
         entry.line.p95 = figures.percentile(buckets.get(entry.agent.slug, {}), 0.95)
-    return entries, len(agents) > MOST
+    return entries, len(found) > ROWS
 
 
 def of(principal: Principal, agent: Agent) -> Entry:

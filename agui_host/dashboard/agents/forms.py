@@ -8,7 +8,7 @@ from agui_host.protocol.errors import HostError
 from agui_host.protocol.strict_json import dumps, loads
 from agui_host.runtimes import team_options
 from agui_host.runtimes.kinds import kinds
-from agui_host.runtimes.models import ON_BUSY, Agent
+from agui_host.runtimes.models import ON_BUSY, Agent, OnBadState
 from agui_host.runtimes.options import MOST
 from agui_host.runtimes.team_agents import LONGEST, MAX_HEADERS, PROTOCOLS
 
@@ -17,6 +17,13 @@ LONGEST_LINES = 20_000
 KINDS = [
     ("http", "At an address: the host calls its AG-UI endpoint"),
     ("external", "Elsewhere: your program hands in the events of its runs"),
+]
+
+
+BAD_STATES = [
+    (OnBadState.IGNORE.value, "nothing happens"),
+    (OnBadState.NOTE.value, "the run gets a finding"),
+    (OnBadState.REFUSE.value, "a start is refused, and a run gets a finding"),
 ]
 
 
@@ -59,6 +66,26 @@ class EntriesField(LinesField):
         if len(lines) > MOST:
             raise forms.ValidationError(f"There can be at most {MOST} lines.")
         return [_entry(line) for line in lines]
+
+
+class SchemaField(forms.CharField):
+    """A JSON Schema as text; None without one."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(
+            label=label,
+            required=False,
+            max_length=LONGEST_LINES,
+            widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        )
+
+    def clean(self, value: Any) -> Any:
+        """The JSON value. Raises ValidationError; the verb checks that it is a schema."""
+        text = super().clean(value).strip()
+        try:
+            return loads(text.encode()) if text else None
+        except HostError as error:
+            raise forms.ValidationError(error.message) from None
 
 
 class ConnectForm(forms.Form):
@@ -124,6 +151,8 @@ class ChangeForm(forms.Form):
     )
     middleware = EntriesField("Middleware, one a line, in order", "")
     context_providers = EntriesField("Context providers, one a line, in order", "")
+    state_schema = SchemaField("Schema of its state, as JSON (empty: the one of its code)")
+    on_bad_state = forms.ChoiceField(label="When a state does not match it", choices=BAD_STATES)
     is_default = forms.BooleanField(label="It answers requests that name no agent", required=False)
     is_tool = forms.BooleanField(label="Clients of MCP can call it as a tool", required=False)
 
@@ -149,7 +178,8 @@ class ChangeForm(forms.Form):
 
     def changes(self, row: Agent) -> dict[str, Any]:
         """The fields that differ from the stored agent, as ``team_agents.change`` takes them."""
-        stored = {**self.initial, **{f: team_options.visible(row, f) for f in team_options.TABLES}}
+        stored = {**self.initial, "state_schema": row.state_schema}
+        stored |= {field: team_options.visible(row, field) for field in team_options.TABLES}
         values = {
             name: self.cleaned_data[name]
             for name in self.changed_data
@@ -161,7 +191,10 @@ class ChangeForm(forms.Form):
 
 
 def _initial(row: Agent) -> dict[str, Any]:
-    values = {name: getattr(row, name) for name in ("name", "description", "on_busy", "is_tool")}
+    names = ("name", "description", "on_busy", "on_bad_state", "is_tool")
+    values = {name: getattr(row, name) for name in names}
+    schema = row.state_schema
+    values["state_schema"] = "" if schema is None else dumps(schema)
     values |= {"url": row.target, "timeout_seconds": row.timeout_seconds, "is_default": False}
     values["protocol"] = row.settings.get("protocol", "auto") if row.settings else "auto"
     for field in team_options.TABLES:

@@ -22,17 +22,19 @@ from agui_host.teams.authentication import Principal
 from runs.access.start import start_run
 
 LONGEST_MESSAGE = 100_000
+MOST_PAGES = 1_000
 
 
 @page
 @reading
 def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The agents, each with its figures."""
-    entries, more = figures.listing(principal)
+    number = whole(request.GET.get("page", ""), 1, MOST_PAGES) or 1
+    entries, more = figures.listing(principal, number)
     context = {
         "principal": principal,
         "entries": entries,
-        "more": more,
+        "next": number + 1 if more else None,
         "days": figures.DAYS,
         "manages": principal.can("manage_agents"),
     }

@@ -15,6 +15,7 @@ from agui_host.protocol.input.numbers import whole
 from agui_host.teams.access import members
 from agui_host.teams.authentication import Principal
 from runs.access.insight import issues
+from runs.access.inspect import failures
 from runs.models import Issue
 from runs.models.insight.issue import LONGEST_NOTE
 
@@ -47,13 +48,14 @@ def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
 def issue(request: HttpRequest, principal: Principal, issue_id: UUID) -> HttpResponse:
     """One issue."""
     row = issues.find(principal, issue_id)
-    [(_, spark, state, came_back)] = _drawn(principal, [row])
+    [(_, spark, state, came_back, raised)] = _drawn(principal, [row])
     context = {
         "principal": principal,
         "issue": row,
         "spark": spark,
         "state": state,
         "came_back": came_back,
+        "raised": raised,
         "runs": list(issues.runs(principal, row)[:RUNS]),
         "notes": issues.notes(row),
         "members": members.visible(principal).order_by("user__username"),
@@ -80,9 +82,13 @@ def change(request: HttpRequest, principal: Principal, issue_id: UUID) -> HttpRe
     return redirect(f"{reverse('issue', args=[issue_id])}")
 
 
-def _drawn(principal: Principal, rows: list[Issue]) -> list[tuple[Issue, Spark, str, bool]]:
+def _drawn(principal: Principal, rows: list[Issue]) -> list[tuple[Issue, Spark, str, bool, str]]:
     days = issues.days(principal, rows)
+    raised = failures.raised(principal, rows)
     return [
-        (row, Spark(days[row.pk], days[row.pk]), issues.state_of(row), issues.came_back(row))
+        (
+            row, Spark(days[row.pk], days[row.pk]), issues.state_of(row), issues.came_back(row),
+            raised.get(row.pk, ""),
+        )
         for row in rows
-    ]
+    ]  # fmt: skip

@@ -14,6 +14,7 @@ from agui_host.dashboard.forms import submitted
 from agui_host.dashboard.overview.overview import address, text_of
 from agui_host.dashboard.pages import Question, action, both
 from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.numbers import whole
 from agui_host.runtimes.models import Agent
 from agui_host.teams import actors
 from agui_host.teams.authentication import Principal
@@ -21,7 +22,9 @@ from agui_host.teams.models import Membership
 from runs.access.budgets import manage
 from runs.models import AtLimit, Budget, BudgetScope, Period, Unit
 
-MOST = 500
+ROWS = 50
+"""Budgets of a page."""
+MOST_PAGES = 1_000
 SCOPES = [
     (BudgetScope.AGENT.value, "an agent"),
     (BudgetScope.TEAM.value, "the team"),
@@ -170,11 +173,14 @@ def remove(request: HttpRequest, principal: Principal, budget_id: UUID) -> HttpR
 def _list(request: HttpRequest, principal: Principal, form: BudgetForm) -> HttpResponse:
     visible = manage.visible(principal)
     manage.count(principal)
-    rows = list(visible.order_by("-pk")[:MOST])
+    number = whole(request.GET.get("page", ""), 1, MOST_PAGES) or 1
+    found = list(visible.order_by("-pk")[ROWS * (number - 1) : ROWS * number + 1])
+    rows = found[:ROWS]
     filters = _filters(principal, rows)
     context = {
         "principal": principal,
         "rows": [Row(row, filters.get(row.key)) for row in rows],
+        "next": number + 1 if len(found) > ROWS else None,
         "at_limit": AT_LIMIT,
         "manages": principal.can("manage_budgets"),
         "form": form,

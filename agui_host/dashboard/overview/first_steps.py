@@ -6,6 +6,7 @@ from django.db.models import Exists
 from django.urls import reverse
 
 from agui_host.runtimes import team_agents
+from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import ApiKey, Team
@@ -39,13 +40,18 @@ def of(principal: Principal) -> list[Step]:
     )
     if has_agent and has_run and has_client:
         return []
-    agent = team_agents.visible(principal).filter(enabled=True).order_by("-is_default", "slug")
-    slug = agent.values_list("slug", flat=True).first()
-    its_page = reverse("agents") if slug is None else reverse("agent", args=[slug])
+    agents = team_agents.visible(principal).filter(enabled=True).order_by("-is_default", "slug")
+    # The runs of an external agent are opened by its program, not by a message on its page.
+    to_try = agents.exclude(kind=kinds.EXTERNAL.name).first()
+    agent = to_try or agents.first()
+    its_page = reverse("agents") if agent is None else reverse("agent", args=[agent.slug])
+    first_run = ("try", "Try an agent with a message.")
+    if agent is not None and to_try is None:
+        first_run = ("use", "Your program opens it: copy the lines.")
     return [
         Step("Connect an agent", "Test the address of yours, and add it.", has_agent,
              reverse("agent-connect")),
-        Step("Start a first run", "Try an agent with a message.", has_run, f"{its_page}#try"),
+        Step("Start a first run", first_run[1], has_run, f"{its_page}#{first_run[0]}"),
         Step("Create a key", "A program signs in with it.", has_key or has_client,
              reverse("team-keys")),
         Step("Call it from your program", "Copy the lines for curl, JavaScript or Python.",

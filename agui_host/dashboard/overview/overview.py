@@ -5,15 +5,13 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Count
 from django.urls import reverse
 
 from agui_host.backends.postgres import clock
 from agui_host.dashboard.overview.sparks import Spark
-from agui_host.protocol.ids import uuid7_floor
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
-from runs.access import access, inbox
+from runs.access import inbox
 from runs.access.usage import figures
 from runs.access.usage.figures import DAY, HOUR, Period
 from runs.models import Status
@@ -127,14 +125,11 @@ def of(principal: Principal, days: int) -> Overview:
         label = row["person"]
         people[label] = Line(label, label, own | {"started_by": label})
         people[label].sums.add(row)
-    buckets = figures.durations(principal, current, listed=True)
-    every: dict[int, int] = {}
-    for slug, own_buckets in buckets.items():
-        if slug in agents:
-            agents[slug].p95 = figures.percentile(own_buckets, 0.95)
-        for bucket, runs in own_buckets.items():
-            every[bucket] = every.get(bucket, 0) + runs
-    total.p95 = figures.percentile(every, 0.95)
+    slugs = [line.name for line in largest]
+    buckets = figures.durations(principal, current, listed=True, slugs=slugs)
+    for line in largest:
+        line.p95 = figures.percentile(buckets.get(line.name, {}), 0.95)
+    total.p95 = figures.percentile(figures.all_durations(principal, current), 0.95)
     return Overview(
         days=days,
         since=since,
@@ -142,7 +137,7 @@ def of(principal: Principal, days: int) -> Overview:
         hidden=hidden,
         agents=largest,
         people=sorted(people.values(), key=_largest),
-        kinds=_kinds(principal, since, own),
+        kinds=_kinds(principal, current, own),
         waiting=inbox.waiting(principal).order_by()[: inbox.MOST].count(),
         most_waiting=inbox.MOST,
         slower="" if total.p95 is None else address(own | {"took": _took(total.p95)}),
@@ -187,13 +182,9 @@ def _draw(principal: Principal, lines: list[Line], period: Period, days: int) ->
         by_slug[row["agent"]].days[row["slot"]].add(row)
 
 
-def _kinds(principal: Principal, since: datetime, own: dict[str, str]) -> list[Line]:
-    failed = access.visible(principal).filter(created_at__gte=since, status=Status.FAILED)
-    # A run's id is made when it is requested: the index of failures begins there.
-    failed = failed.filter(pk__gte=uuid7_floor((since - HOUR).timestamp()))
-    counted = failed.order_by().values_list("error_code").annotate(number=Count("pk"))
+def _kinds(principal: Principal, period: Period, own: dict[str, str]) -> list[Line]:
     lines = []
-    for code, number in counted.order_by("-number", "error_code")[:MOST_KINDS]:
+    for code, number in figures.errors(principal, period, most=MOST_KINDS):
         query = own | {"status": Status.FAILED.value, "error": code}
         lines.append(Line(code, code, query, Sums(runs=number)))
     return lines

@@ -16,7 +16,8 @@ from runs.lifecycle.chores import lags
 
 PERIODS = (1, 7, 30, 90)
 USUAL = 30
-MOST = 500
+ROWS = 100
+"""Rows of a page."""
 WAYS = ("agent", "person", "day")
 NAMES = {
     "concurrent_runs": "Runs at once",
@@ -71,7 +72,7 @@ class Page:
     total: dict[str, Any]
     query: dict[str, str]
     hidden: int
-    more: bool
+    next: int | None
     csv: str
 
     @property
@@ -80,16 +81,16 @@ class Page:
         return Row("", self.total, self.query)
 
 
-def of(principal: Principal, way: str, days: int) -> Page:
-    """The usage of the team in the latest days, with today."""
+def of(principal: Principal, way: str, days: int, number: int = 1) -> Page:
+    """A page of the usage of the team in the latest days, with today."""
     today = figures.day_of(clock.now())
     period = Period(today - (days - 1) * DAY, today + DAY)
     keys = figures.by({way})
-    sums = figures.read(principal, keys, period, most=MOST + 1)
+    sums = figures.read(principal, keys, period, most=ROWS * number + 1)[ROWS * (number - 1) :]
     total = _sum(figures.read(principal, {"whole": "1"}, period))
     listed = _sum(figures.read(principal, {"whole": "1"}, period, listed=True))
     own = {"since": text_of(period.since)}
-    rows = [Row(str(row[way]), row, _query(way, row[way], own)) for row in sums[:MOST]]
+    rows = [Row(str(row[way]), row, _query(way, row[way], own)) for row in sums[:ROWS]]
     query = urlencode({"by": way, "since": text_of(period.since), "format": "csv"})
     return Page(
         days=days,
@@ -98,7 +99,7 @@ def of(principal: Principal, way: str, days: int) -> Page:
         total=total,
         query=own,
         hidden=total["runs"] - listed["runs"],
-        more=len(sums) > MOST,
+        next=number + 1 if len(sums) > ROWS else None,
         csv=f"{reverse('api-usage')}?{query}",
     )
 

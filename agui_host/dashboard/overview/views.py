@@ -15,6 +15,7 @@ from runs.access.notices import warnings
 from runs.access.usage import prices
 from runs.lifecycle.usage import team_prices
 
+MOST_PAGES = 100
 LONGEST = 20_000
 """Characters of the form for prices."""
 
@@ -47,6 +48,7 @@ def spending(request: HttpRequest, principal: Principal) -> HttpResponse:
             principal,
             way if way in usage.WAYS else usage.WAYS[0],
             _days(request, usage.PERIODS, usage.USUAL),
+            whole(request.GET.get("page", ""), 1, MOST_PAGES) or 1,
         ),
         "meters": usage.meters(principal),
         "late": usage.late(),

@@ -47,14 +47,10 @@ def value_of(alert: Alert) -> float | None:
 
 
 def _p95(alert: Alert) -> float | None:
-    every: dict[int, int] = {}
-    for slug, counts in figures.buckets(_reach(alert), _period(alert)).items():
-        if alert.agent in ("", slug):
-            for bucket, runs in counts.items():
-                every[bucket] = every.get(bucket, 0) + runs
-    if sum(every.values()) < alert.least_runs:
+    counts = figures.buckets(_reach(alert), _period(alert))
+    if sum(counts.values()) < alert.least_runs:
         return None
-    milliseconds = figures.percentile(every, 0.95)
+    milliseconds = figures.percentile(counts, 0.95)
     return None if milliseconds is None else milliseconds / 1000
 
 

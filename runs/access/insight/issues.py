@@ -6,12 +6,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, F, Max, Min, Q, QuerySet
+from django.db.models import Count, F, Max, Min, Prefetch, Q, QuerySet
 from django.db.models.functions import Left, TruncDay
 
 from agui_host.backends.postgres import clock
 from agui_host.errors import Conflict, NotFound
 from agui_host.protocol.errors import Invalid
+from agui_host.runtimes.models import Agent
 from agui_host.teams import audit
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import Membership
@@ -47,11 +48,12 @@ def listed(principal: Principal, state: str = ALL) -> TeamQuerySet[Any]:
     rows = Issue.objects.for_team(principal.team).filter(
         to_reader(principal, "runs__"), runs__team=principal.team
     )
-    counted = (
-        rows.annotate(count=Count("runs"), first_seen=Min("runs__at"), last_seen=Max("runs__at"))
-        .select_related("agent", "assignee__user")
-        .defer("agent__settings", "agent__description")
-    )
+    # Joined, these would be sorted and grouped with each of the runs.
+    agents = Agent.objects.for_team(principal.team).only("team", "slug", "name")
+    members = Membership.objects.for_team(principal.team).select_related("user")
+    counted = rows.annotate(
+        count=Count("runs"), first_seen=Min("runs__at"), last_seen=Max("runs__at")
+    ).prefetch_related(Prefetch("agent", agents), Prefetch("assignee", members))
     chosen = {OPEN: counted.filter(IS_OPEN), RESOLVED: counted.exclude(IS_OPEN)}
     return chosen.get(state, counted)
 

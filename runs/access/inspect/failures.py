@@ -1,20 +1,26 @@
 """Why a run failed, only for people who may manage its agent."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import OuterRef, Subquery
+
 from agui_host.errors import NotFound
 from agui_host.teams.authentication import Principal
 from runs.access import access
-from runs.models import Failure, Run, Status, without_bodies
+from runs.access.insight.visibility import to_reader
+from runs.models import Failure, Issue, IssueRun, Run, Status, without_bodies
 
 Details = dict[str, Any]
 MOST_ALIKE = 1_000
 """A count stops here."""
 NEWEST = 3
+LONGEST = 200
+"""Characters of an exception in a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,23 @@ def alike(principal: Principal, run: Run) -> Alike | None:
     first = same.order_by("pk").values_list("created_at", flat=True)[0]
     newest = list(without_bodies(same.order_by("-pk"))[:NEWEST])
     return Alike(count, min(first, run.created_at), newest)
+
+
+def raised(principal: Principal, issues: Iterable[Issue]) -> dict[UUID, str]:
+    """The newest exception of each issue that has one, by issue; none without the right."""
+    if not principal.can("manage_agents"):
+        return {}
+    seen = IssueRun.objects.for_team(principal.team).filter(to_reader(principal))
+    newest = Subquery(seen.filter(issue=OuterRef("pk")).order_by("-run").values("run")[:1])
+    rows = Issue.objects.for_team(principal.team).filter(pk__in=[issue.pk for issue in issues])
+    of_run = {run: issue for issue, run in rows.values_list("pk", newest)}
+    stored = Failure.objects.for_team(principal.team).filter(run__in=of_run)
+    pairs = stored.exclude(fingerprint="").values_list("run", "details")
+    return {of_run[run]: _exception(json.loads(details)) for run, details in pairs}
+
+
+def _exception(details: Details) -> str:
+    return f"{details['exception']}: {details['message']}".removesuffix(": ")[:LONGEST]
 
 
 def _of(run: Run) -> Details | None:

@@ -6,7 +6,7 @@ and the runs that have not ended. All of the team's runs count, also those in pr
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -34,14 +34,14 @@ KEYS = {
 
 _CHANGES = """
 changes as (
-    select sign, agent_id, person, owner, created_at, status, tokens_in, tokens_out, tokens_cached,
-           cost, by_model, questions, queued_ms, took_ms
+    select sign, agent_id, person, owner, created_at, status, error_code, tokens_in, tokens_out,
+           tokens_cached, cost, by_model, questions, queued_ms, took_ms
       from runs_usagechange
      where team_id = %(team)s and created_at >= %(since)s and created_at < %(until)s
     union all
     select 1, run.agent_id, {person},
            case thread.visibility when 'private' then thread.creator else '' end, run.created_at,
-           run.status, null, null, null, null, null, null, null, null
+           run.status, null, null, null, null, null, null, null, null, null
       from runs_run run join runs_thread thread on thread.id = run.thread_id
      where run.team_id = %(team)s and run.{active}
        and run.created_at >= %(since)s and run.created_at < %(until)s)
@@ -69,15 +69,29 @@ having sum(total.runs) <> 0 or sum(total.tokens_in) <> 0 or sum(total.cost) <> 0
 _TOOK = """
 with {changes}, fresh as ({took})
 select agent.slug, counted.bucket, counted.runs
-  from (select total.agent_id, total.bucket, sum(total.runs)::bigint as runs
+  from (select {agent} as agent_id, total.bucket, sum(total.runs)::bigint as runs
           from (select at, agent_id, owner, bucket, runs from {stored}
                  where team_id = %(team)s and at >= %(since)s and at < %(until)s
+                   and agent_id is {of_whole}
                 union all
                 select at, agent_id, owner, bucket, runs from fresh) total
          where (%(owner)s::text is null or total.owner in ('', %(owner)s))
            and {of_agents}
          group by 1, 2) counted
-  join runtimes_agent agent on agent.id = counted.agent_id
+  left join runtimes_agent agent on agent.id = counted.agent_id
+ where agent.id is {of_all}
+"""
+_ERRORS = """
+with {changes}, fresh as ({errors})
+select total.error_code, sum(total.runs)::bigint as runs
+  from (select at, agent_id, owner, error_code, runs from runs_usageerror
+         where team_id = %(team)s and at >= %(since)s and at < %(until)s
+        union all
+        select at, agent_id, owner, error_code, runs from fresh) total
+ where (%(owner)s::text is null or total.owner in ('', %(owner)s))
+   and {of_agents}
+ group by 1 having sum(total.runs) <> 0
+ order by 2 desc, 1 limit %(most)s
 """
 # Looked up once, so that the index of the sums leads to these agents alone.
 _OF_AGENTS = """(%(agents)s::text[] is null or total.agent_id = any (array(
@@ -212,30 +226,62 @@ def durations(
     listed: bool = False,
     slugs: Sequence[str] | None = None,
 ) -> dict[str, dict[int, int]]:
-    """``buckets`` for a caller, with ``slugs`` of these agents. Raises Forbidden."""
-    return buckets(Reach.of(principal, listed=listed, slugs=slugs), period)
+    """For a caller: how many runs of each agent were in each bucket (``percentile``).
 
-
-def buckets(reach: Reach, period: Period) -> dict[str, dict[int, int]]:
-    """By agent: how many runs were in each bucket of durations (``percentile``).
-
-    Whole days are read by the day, the hours before and after them by the hour.
+    ``slugs`` are of agents that the caller sees. Raises Forbidden.
     """
     by_agent: dict[str, Counter[int]] = {}
-    for part in period.parts():
-        for slug, bucket, runs in _took(reach, part):
-            by_agent.setdefault(slug, Counter())[bucket] += runs
+    for slug, bucket, runs in _took(Reach.of(principal, listed=listed, slugs=slugs), period):
+        by_agent.setdefault(slug, Counter())[bucket] += runs
     return {slug: dict(+counts) for slug, counts in by_agent.items()}
 
 
-def _took(reach: Reach, period: Period) -> list[tuple[str, int, int]]:
-    stored = "runs_usagetook" if period.has_whole_days else "runs_usagetookhour"
-    statement = _TOOK.format(
-        changes=_CHANGES, took=sums.took("changes"), stored=stored, of_agents=_OF_AGENTS
+def all_durations(principal: Principal, period: Period) -> dict[int, int]:
+    """``buckets`` of the caller's list of runs. Raises Forbidden."""
+    return buckets(Reach.of(principal, listed=True), period)
+
+
+def buckets(reach: Reach, period: Period) -> dict[int, int]:
+    """How many runs were in each bucket of durations (``percentile``)."""
+    counts: Counter[int] = Counter()
+    for _, bucket, runs in _took(reach, period, whole=True):
+        counts[bucket] += runs
+    return dict(+counts)
+
+
+def _took(reach: Reach, period: Period, *, whole: bool = False) -> Iterator[tuple[str, int, int]]:
+    """Agents, buckets and runs; with ``whole``, of all of them together.
+
+    Whole days are read by the day, the hours before and after them by the hour.
+    """
+    for part in period.parts():
+        is_summed = whole and part.has_whole_days and reach.agents is None
+        statement = _TOOK.format(
+            changes=_CHANGES,
+            took=sums.took("changes", whole=is_summed),
+            stored="runs_usagetook" if part.has_whole_days else "runs_usagetookhour",
+            agent="null::uuid" if whole else "total.agent_id",
+            of_whole="null" if is_summed else "not null",
+            of_all="null" if whole else "not null",
+            of_agents=_OF_AGENTS,
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(statement, _scope(reach, part))
+            yield from cursor.fetchall()
+
+
+def errors(principal: Principal, period: Period, *, most: int) -> list[tuple[str, int]]:
+    """The most frequent error codes of whole days, and how many runs of the caller's list failed.
+
+    Raises Forbidden.
+    """
+    statement = _ERRORS.format(
+        changes=_CHANGES, errors=sums.errors("changes"), of_agents=_OF_AGENTS
     )
+    scope = _scope(Reach.of(principal, listed=True), period)
     with connection.cursor() as cursor:
-        cursor.execute(statement, _scope(reach, period))
-        counts: list[tuple[str, int, int]] = cursor.fetchall()
+        cursor.execute(statement, scope | {"most": most})
+        counts: list[tuple[str, int]] = cursor.fetchall()
     return counts
 
 

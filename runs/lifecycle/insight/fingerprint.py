@@ -22,7 +22,10 @@ def normalised(message: str) -> str:
     return preview(_VALUE.sub("#", _ADDRESS.sub("<address>", text)))
 
 
-def fingerprint(agent: UUID, code: str, message: str) -> str:
-    """The digest of an agent, an error code and a normalised message."""
-    text = dumps_ascii([str(agent), code, message])
+def fingerprint(agent: UUID, code: str, message: str, raised: str = "") -> str:
+    """The digest of an agent, an error code and a normalised message.
+
+    An exception has the same message whatever it is; ``raised`` is the ``Failure.fingerprint``.
+    """
+    text = dumps_ascii([str(agent), code, message, *filter(None, [raised])])
     return sha256(text.encode()).hexdigest()[:32]

@@ -23,8 +23,10 @@ FARTHEST = 20
 _ROWS = """
 select run.journal_id, run.team_id, run.thread_id, run.agent_id, run.repeats_id, run.status,
        run.error_code, left(run.error_message, %s), run.tool_calls, run.ended_at, journal.head,
-       case when agui_whole_size(run.input) <= %s then agui_whole(run.input) else '{}' end
+       case when agui_whole_size(run.input) <= %s then agui_whole(run.input) else '{}' end,
+       coalesce(failure.fingerprint, '')
   from runs_run run join events_journal journal on journal.id = run.journal_id
+  left join runs_failure failure on failure.run_id = run.journal_id
  where run.journal_id = any (%s) and run.purged_at is null and run.ended_at is not null
 """
 _PREVIOUS = """
@@ -35,7 +37,10 @@ _ROOT = "select root from runs_toolcall where run_id = %s limit 1"
 
 
 class RunRow(NamedTuple):
-    """A run that has ended, with the beginning of its error and its input."""
+    """A run that has ended, with the beginning of its error and its input.
+
+    ``raised`` is the fingerprint of the agent's exception, empty without one.
+    """
 
     id: UUID
     team: UUID
@@ -49,6 +54,7 @@ class RunRow(NamedTuple):
     ended_at: datetime
     head: int
     input: str
+    raised: str
 
     @property
     def has_failed(self) -> bool:

@@ -203,7 +203,7 @@ def _store_failures(team_id: UUID, runs: Sequence[RunRow], owners: dict[UUID, st
     of_run: dict[UUID, str] = {}
     for run in runs:
         message = normalised(run.error)
-        digest = of_run[run.id] = fingerprint(run.agent, run.code, message)
+        digest = of_run[run.id] = fingerprint(run.agent, run.code, message, run.raised)
         issues[digest] = Issue(
             team_id=team_id, agent_id=run.agent, fingerprint=digest, error_code=run.code,
             message=message,

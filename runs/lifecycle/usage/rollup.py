@@ -25,6 +25,7 @@ EMPTY = (
     "delete from runs_usagetook where team_id = %(team)s and runs = 0",
     "delete from runs_usagetookhour where team_id = %(team)s and runs = 0",
     "delete from runs_usageversion where team_id = %(team)s and runs = 0",
+    "delete from runs_usageerror where team_id = %(team)s and runs = 0",
 )
 
 

@@ -2,7 +2,7 @@
 
 from runs.models import Grain
 
-EDITION = 1
+EDITION = 2
 """Changes with each new table of sums: teams that were counted without it are counted again."""
 BASE = 1.1
 """A bucket's upper bound is so many times that of the bucket before."""
@@ -23,7 +23,7 @@ PERSON = """case run.end_user when '' then run.started_by
 ENDED = f"""
 select 1 as sign, run.agent_id, run.agent_version, {PERSON} as person,
        case thread.visibility when 'private' then thread.creator else '' end as owner,
-       run.created_at, run.status, run.tokens_in,
+       run.created_at, run.status, run.error_code, run.tokens_in,
        run.tokens_out, run.tokens_cached, run.cost, run.by_model, run.questions, run.queued_ms,
        case when run.started_at is not null then greatest(
            0, (1000 * extract(epoch from run.ended_at - run.started_at))::bigint) end as took_ms
@@ -62,8 +62,8 @@ _SHARED = {
     "cost": "cost",
 }
 _TOOK = """
-select date_trunc('{unit}', created_at, 'UTC') as at, agent_id, owner, {bucket} as bucket,
-       sum(sign) as runs
+select date_trunc('{unit}', created_at, 'UTC') as at, {agent} as agent_id, owner,
+       {bucket} as bucket, sum(sign) as runs
   from {changes} where took_ms is not null group by 1, 2, 3, 4
 """
 _VERSIONS = """
@@ -71,6 +71,11 @@ select agent_id, agent_version as version, owner, coalesce({bucket}, {none}) as 
        sum(sign) as runs, coalesce(sum(sign) filter (where status = 'failed'), 0) as failed,
        sum(sign * coalesce(cost::numeric, 0)) as cost
   from {changes} where agent_version <> '' group by 1, 2, 3, 4
+"""
+_ERRORS = """
+select date_trunc('day', created_at, 'UTC') as at, agent_id, owner,
+       coalesce(error_code, '') as error_code, sum(sign) as runs
+  from {changes} where status = 'failed' group by 1, 2, 3, 4
 """
 _SUMMED = "select '{grain}' as grain, {keys}, {sums} from parts group by 1, 2, 3, 4, 5, 6"
 _STORED = """
@@ -89,11 +94,17 @@ insert into runs_usageversion as stored (
 select %(team)s, agent_id, version, owner, bucket, runs, failed, cost from versions
     on conflict (team_id, agent_id, version, owner, bucket) do update set {values}
 """
+_STORED_ERRORS = """
+insert into runs_usageerror as stored (team_id, at, agent_id, owner, error_code, runs)
+select %(team)s, at, agent_id, owner, error_code, runs from errors
+    on conflict (team_id, at, agent_id, owner, error_code) do update set {values}
+"""
 _MADE = """
 parts as ({parts}), summed as ({summed}), took as ({took}), tookhour as ({took_hour}),
-versions as ({versions}),
+versions as ({versions}), errors as ({errors}),
 stored_sums as ({stored}), stored_took as ({stored_took}),
-stored_took_hour as ({stored_took_hour}), stored_versions as ({stored_versions})
+stored_took_hour as ({stored_took_hour}), stored_versions as ({stored_versions}),
+stored_errors as ({stored_errors})
 """
 _FOLD = """
 with batch as (
@@ -115,8 +126,8 @@ left_sums as (
            and s.agent_id is not distinct from u.agent_id)),
 left_took as (
     delete from runs_usagetook u where u.team_id = %(team)s and not exists (
-        select from took t where (t.at, t.agent_id, t.owner, t.bucket)
-             = (u.at, u.agent_id, u.owner, u.bucket))),
+        select from took t where (t.at, t.owner, t.bucket) = (u.at, u.owner, u.bucket)
+           and t.agent_id is not distinct from u.agent_id)),
 left_took_hour as (
     delete from runs_usagetookhour u where u.team_id = %(team)s and not exists (
         select from tookhour t where (t.at, t.agent_id, t.owner, t.bucket)
@@ -124,7 +135,11 @@ left_took_hour as (
 left_versions as (
     delete from runs_usageversion u where u.team_id = %(team)s and not exists (
         select from versions v where (v.agent_id, v.version, v.owner, v.bucket)
-             = (u.agent_id, u.version, u.owner, u.bucket)))
+             = (u.agent_id, u.version, u.owner, u.bucket))),
+left_errors as (
+    delete from runs_usageerror u where u.team_id = %(team)s and not exists (
+        select from errors e where (e.at, e.agent_id, e.owner, e.error_code)
+             = (u.at, u.agent_id, u.owner, u.error_code)))
 select count(*) from ended
 """
 KEYS = ", ".join(("grain", *COLUMNS))
@@ -144,14 +159,23 @@ def parts(changes: str) -> str:
     return _PARTS.format(changes=changes, amounts=", ".join(amounts), shares=", ".join(shares))
 
 
-def took(changes: str, unit: str = "day") -> str:
-    """How many runs among ``changes`` are in each bucket of durations, by day or hour."""
-    return _TOOK.format(changes=changes, bucket=BUCKET.format(took="took_ms"), unit=unit)
+def took(changes: str, unit: str = "day", *, whole: bool = False) -> str:
+    """How many runs among ``changes`` are in each bucket of durations, by day or hour.
+
+    Of each agent, or of the ``whole`` team, whose rows have no agent.
+    """
+    bucket, agent = BUCKET.format(took="took_ms"), "null::uuid" if whole else "agent_id"
+    return _TOOK.format(changes=changes, bucket=bucket, unit=unit, agent=agent)
 
 
 def versions(changes: str) -> str:
     """How the runs of each version among ``changes`` have fared."""
     return _VERSIONS.format(changes=changes, bucket=DURATION, none=NO_DURATION)
+
+
+def errors(changes: str) -> str:
+    """How many runs among ``changes`` have failed with each code, by day."""
+    return _ERRORS.format(changes=changes)
 
 
 def sums() -> str:
@@ -181,9 +205,10 @@ def _statement(template: str, changes: str, *, added: bool) -> str:
     made = _MADE.format(
         parts=parts(changes),
         summed=_summed(),
-        took=took(changes),
+        took=f"{took(changes)} union all {took(changes, whole=True)}",
         took_hour=took(changes, "hour"),
         versions=versions(changes),
+        errors=errors(changes),
         stored=_STORED.format(
             keys=KEYS, names=", ".join(MEASURES), values=_values(*MEASURES, added=added)
         ),
@@ -192,6 +217,7 @@ def _statement(template: str, changes: str, *, added: bool) -> str:
         stored_versions=_STORED_VERSIONS.format(
             values=_values("runs", "failed", "cost", added=added)
         ),
+        stored_errors=_STORED_ERRORS.format(values=runs),
     )
     return template.format(ended=ENDED, made=made.strip())
 

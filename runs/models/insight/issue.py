@@ -17,6 +17,8 @@ LONGEST_NOTE = 4_000
 class Issue(TeamOwned):
     """``fingerprint`` is the digest of agent, error code and ``message``, which has no values.
 
+    If the agent raised an exception, its kind and place also count (``Failure.fingerprint``).
+
     Readers of one of its runs see it, and it exists as long as one of them is stored. A failure
     after ``resolved_at`` brings it back.
     """

@@ -127,11 +127,12 @@ def test_lead_of_a_team(open_page: Open, host: Host) -> None:
     with hands.within(1):  # disable it
         hands.button("Disable")
         expect(page.locator(".chip", has_text="disabled")).to_be_visible()
-    with hands.within(2):  # half and 95 % of an agent's runs took at most so long
+    with hands.within(2):  # half and 95 % of an agent's runs took at most so long, and the trend
         hands.click(menu.get_by_role("link", name="Agents", exact=True))
         row = page.locator("tbody tr", has=page.get_by_role("link", name="scripted", exact=True))
         for name in ("Half took at most", "95 % took at most"):
             expect(row.locator(f"[data-label='{name}']")).to_contain_text("s")
+        expect(row.locator("svg")).to_be_visible()
         failed = row.locator("[data-label=Failed] a")  # which agents fail most, and these runs
         hands.click(failed)
         expect(page).to_have_url(re.compile("/runs/.agent=scripted.*status=failed"))

@@ -65,6 +65,23 @@ def test_each_number_leads_to_its_runs(
                 assert len(rows_of(client, target)) == int(number.replace(",", "")), target
 
 
+def test_a_long_list_has_pages(busy: Cast, browse: Browse) -> None:
+    """``echo`` and ``other``, whose figures stand on different pages, with 60 agents between."""
+    Agent.objects.bulk_create(
+        Agent(team=busy.team, slug=f"mid-{number:02}", name="M") for number in range(60)
+    )
+    client = browse(busy.alice)
+    first = page(client, "/agents/")
+    assert first.count('<th scope="row">') == 50
+    assert 'href="?page=2"' in first
+    second = page(client, "/agents/?page=2")
+    slugs = re.findall(r'<th scope="row"><a href="/agents/([^/]+)/', first + second)
+    assert slugs == sorted(Agent.objects.for_team(busy.team).values_list("slug", flat=True))
+    assert "page=3" not in second
+    for text, slug in ((first, "echo"), (second, "other")):
+        assert f'href="/runs/?agent={slug}&amp;since=' in text
+
+
 def test_the_list_names_every_agent_with_its_state(busy: Cast, browse: Browse) -> None:
     team_agents.create(busy.alice.principal, REMOTE)
     team_agents.change(busy.alice.principal, "far", {"enabled": False, "name": "<b>x</b>" * 15})
@@ -231,7 +248,9 @@ def test_what_is_saved_without_changes_stays_as_it_is(cast: Cast, browse: Browse
     me, client = cast.alice.principal, browse(cast.alice)
     team_agents.create(me, REMOTE | {"headers": {"A": "b"}, "settings": {"idle_seconds": 9}})
     options = [{"name": "redact", "patterns": ["email"]}, {"name": "citations"}]
-    team_agents.change(me, "far", {"middleware": options, "name": "Fär €", "description": "a\nb"})
+    schema = {"type": "object", "description": "é"}
+    values = {"name": "Fär €", "description": "a\nb", "state_schema": schema}
+    team_agents.change(me, "far", {"middleware": options, **values})
     before = team_agents.find(me, "far")
     assert change(client, "far").status_code == 302
     after = team_agents.find(me, "far")
@@ -249,6 +268,7 @@ def test_change_everything_that_a_form_has(cast: Cast, browse: Browse) -> None:
         headers="A:\nX-Key: secret value", protocol="0.x", on_busy="enqueue", timeout_seconds="60",
         middleware='redact {"patterns": ["email"]}\ncitations', context_providers="wisdom",
         is_default="on", is_tool="on",
+        state_schema='{"type": "object",\r\n "required": ["a"]}', on_bad_state="note",
     )  # fmt: skip
     assert answer.status_code == 302
     row = team_agents.find(me, "far")
@@ -259,10 +279,13 @@ def test_change_everything_that_a_form_has(cast: Cast, browse: Browse) -> None:
     )  # fmt: skip
     assert row.middleware == [{"name": "redact", "patterns": ["email"]}, {"name": "citations"}]
     assert row.context_providers == [{"name": "wisdom"}]
+    assert (row.state_schema, row.on_bad_state) == ({"type": "object", "required": ["a"]}, "note")
     assert row.version != before
     assert "secret value" not in page(client, "/agents/far/change")
-    assert change(client, "far", middleware="", context_providers="").status_code == 302
-    assert team_agents.find(me, "far").middleware == []
+    nothing = {"middleware": "", "context_providers": "", "state_schema": ""}
+    assert change(client, "far", **nothing).status_code == 302
+    row = team_agents.find(me, "far")
+    assert (row.middleware, row.context_providers, row.state_schema) == ([], [], None)
 
 
 @pytest.mark.parametrize(
@@ -282,6 +305,9 @@ def test_change_everything_that_a_form_has(cast: Cast, browse: Browse) -> None:
         ("middleware", "\n".join(["citations"] * 21), "at most 20"),
         ("middleware", "redact " + 400 * "[" + 400 * "]", "redact"),
         ("context_providers", "x" * 20_001, "at most 20"),
+        ("state_schema", "{", "JSON"),
+        ("state_schema", '{"type": "string"}', "schema of an object"),
+        ("on_bad_state", "perhaps", "perhaps"),
         ("timeout_seconds", "-1", "0.1"),
         ("timeout_seconds", "nan", "number"),
         ("on_busy", "perhaps", "perhaps"),

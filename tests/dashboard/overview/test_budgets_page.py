@@ -49,6 +49,20 @@ def test_an_owner_makes_changes_and_deletes_one(cast: Cast, browse: Browse) -> N
     assert not Budget.objects.for_team(cast.team).exists()
 
 
+def test_many_budgets_have_pages(cast: Cast, browse: Browse) -> None:
+    client = browse(cast.alice)
+    Budget.objects.bulk_create(
+        Budget(
+            team=cast.team, scope="agent", of="echo", key=str(cast.echo.pk), unit="cost", max=5,
+            created_by="user:alice",
+        )
+        for _ in range(51)
+    )  # fmt: skip
+    pages = [client.get(f"/budgets/?page={number}").content.decode() for number in (1, 2)]
+    assert [text.count("<meter") for text in pages] == [50, 1]
+    assert ["More budgets" in text for text in pages] == [True, False]
+
+
 def test_a_budget_leads_to_its_runs(cast: Cast, browse: Browse) -> None:
     """Also one that was made by an id; one without a period counts runs from before it."""
     client = browse(cast.alice)

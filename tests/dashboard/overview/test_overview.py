@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from agui_host.dashboard.overview import usage
 from runs.lifecycle import lifecycle
 from runs.lifecycle.usage import rollup, team_prices
 from runs.models import Run, Thread, Visibility
@@ -109,6 +110,19 @@ def test_the_queries_do_not_grow_with_agents(
     for address, most in (("/", 19), ("/usage/", 22)):
         with django_assert_max_num_queries(most):
             page(client, address)
+
+
+def test_many_people_have_pages(cast: Cast, browse: Browse, monkeypatch: Any) -> None:
+    for name in ("user:a", "user:b", "user:c"):
+        run = run_of(cast.alice, cast.echo, FINISHED)
+        Run.objects.filter(pk=run.pk, team=run.team).update(started_by=name)
+    monkeypatch.setattr(usage, "ROWS", 2)
+    client = browse(cast.alice)
+    pages = [page(client, f"/usage/?by=person&days=7&page={number}") for number in (1, 2)]
+    assert [sorted(set(re.findall(r"<bdi>([abc])</bdi>", text))) for text in pages] == [
+        ["a", "b"], ["c"],
+    ]  # fmt: skip
+    assert ['href="?by=person&amp;days=7&amp;page=2"' in text for text in pages] == [True, False]
 
 
 def test_a_person_who_is_a_formula(cast: Cast, browse: Browse) -> None:

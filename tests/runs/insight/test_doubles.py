@@ -160,7 +160,7 @@ def test_all_planted_doubles_of_ten_thousand_runs_are_found(cast: Cast) -> None:
             calls.append((earlier[0][0], "{}"))
             planted[key, len(calls) - 1] = "ok"
         earlier = calls
-        run = RunRow(key, cast.team.pk, key, echo, None, "succeeded", "", "", 1, at, 1, "{}")
+        run = RunRow(key, cast.team.pk, key, echo, None, "succeeded", "", "", 1, at, 1, "{}", "")
         reads.append(Read(run, log_of_calls(calls), root))
     chance.shuffle(reads)  # workers read them in any order
     for first in range(0, len(reads), 200):

@@ -1,13 +1,19 @@
 """Issues: failed runs grouped by their error, and how people deal with them."""
 
+from collections.abc import AsyncIterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes import RunContext
 from agui_host.teams.access import members
 from agui_host.teams.models import AuditEntry, Membership
+from events.writer import JournalWriter
 from runs.access import access, sharing
 from runs.access.insight import issues
 from runs.lifecycle import lifecycle
@@ -16,7 +22,7 @@ from runs.lifecycle.insight import storing
 from runs.lifecycle.insight.fingerprint import fingerprint, normalised
 from runs.models import Issue, IssueNote, IssueRun, Run, Thread, Visibility
 from tests.asgi import ask_now
-from tests.cast import Actor, Cast, Register, start
+from tests.cast import Actor, Cast, Register, perform, start
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,6 +49,12 @@ def runs_of(actor: Actor, issue: str) -> list[str]:
 
 def patched(actor: Actor, issue: str, body: Any) -> Any:
     return ask_now("PATCH", f"/api/v1/issues/{issue}", actor.headers, json=body)
+
+
+def page_of(actor: Actor) -> str:
+    client = Client(headers={"accept": "text/html"})
+    client.force_login(actor.user)
+    return client.get("/issues/").content.decode()
 
 
 def private(run: Run, actor: Actor) -> None:
@@ -79,6 +91,41 @@ def test_each_count_leads_to_exactly_those_runs(cast: Cast, register: Register) 
     assert listed(cast.charlie)[0]["id"] not in {row["id"] for row in rows}
     assert patched(cast.charlie, both["id"], {"status": "resolved"}).status == 404
     assert runs_of(cast.charlie, both["id"]) == []
+
+
+class Unpaid(Exception):
+    pass
+
+
+def unpaid() -> None:
+    raise Unpaid("Ann's card is refused")
+
+
+async def test_exceptions_of_one_message_are_told_apart(
+    cast: Cast, register: Register, writer: JournalWriter
+) -> None:
+    """Whatever a Python agent raises, its run ends with the same message."""
+
+    async def raising(ctx: RunContext) -> AsyncIterator[str]:
+        yield "Hm. "
+        if ctx.text == "card":
+            unpaid()
+        raise ValueError(ctx.text)
+
+    agent = await db(register, "raising", raising)
+    for text in ("card", "card", "one", "other"):
+        body = {"messages": [{"id": "m", "role": "user", "content": text}]}
+        run = await db(partial(start, cast.alice, agent, **body))
+        assert (await perform(run, writer)).status == "failed"
+    await db(storing.run_once, 20)
+    rows = await db(listed, cast.bob)
+    assert [row["count"] for row in rows] == [2, 2]
+    assert {row["message"] for row in rows} == {
+        "The agent stopped with an error; the host's log has the details."
+    }
+    pages = [await db(page_of, actor) for actor in (cast.alice, cast.bob)]
+    assert [text.count("Unpaid: Ann&#x27;s card is refused") for text in pages] == [1, 0]
+    assert [text.count("ValueError: other") for text in pages] == [1, 0]
 
 
 def test_private_runs_count_for_those_who_see_them(cast: Cast) -> None:

@@ -23,6 +23,7 @@ from runs.models import (
     Thread,
     Usage,
     UsageChange,
+    UsageError,
     UsageTook,
     UsageTookHour,
     UsageVersion,
@@ -45,7 +46,7 @@ QUESTION = {"id": "q", "reason": "input_required"}
 ASKED = FINISHED | {"outcome": {"type": "interrupt", "interrupts": [QUESTION]}}
 
 
-TABLES: tuple[Any, ...] = (Usage, UsageTook, UsageTookHour, UsageVersion)
+TABLES: tuple[Any, ...] = (Usage, UsageError, UsageTook, UsageTookHour, UsageVersion)
 VERSIONS = ("a" * 12, "b" * 12)
 
 
@@ -147,9 +148,12 @@ def test_any_order_gives_what_a_recount_gives(cast: Cast, steps: list[Any]) -> N
         assert total()[1] == sum(run.tokens_in or 0 for run in ended_runs)
         for grain in (Grain.AGENT, Grain.PERSON):
             assert sum(row.runs for row in Usage.objects.filter(grain=grain)) == total()[0]
-        for table in (UsageTook, UsageTookHour):
-            assert sum(row.runs for row in table.objects.all()) == started(ended_runs).count()
+        days, hours = UsageTook.objects, UsageTookHour.objects
+        for rows in (days.filter(agent=None), days.exclude(agent=None), hours.all()):
+            assert sum(row.runs for row in rows) == started(ended_runs).count()
         check_versions(ended_runs)
+        failures = sum(row.runs for row in UsageError.objects.all())
+        assert failures == ended_runs.filter(status="failed").count()
         transaction.set_rollback(True)
 
 
@@ -189,7 +193,7 @@ def test_an_erased_run_counts_no_more_and_a_purged_one_still_does(cast: Cast) ->
     assert total() == (4, 15, 6)
     erasure.erase_thread("host", Thread.objects.get(thread_id="other"))
     add_up(cast)
-    assert stored() == [[], [], [], []]
+    assert stored() == [[] for _ in TABLES]
 
 
 def test_a_change_counts_once_while_it_is_added_up(cast: Cast) -> None:

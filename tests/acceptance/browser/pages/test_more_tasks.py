@@ -12,7 +12,7 @@ from tests.acceptance.browser.test_pages import PHONE, Open, ended, open_page, s
 from tests.acceptance.browser.test_tasks import Hands
 from tests.acceptance.browser.test_threads import user
 from tests.acceptance.browser.test_timeline import call
-from tests.acceptance.host import Host
+from tests.acceptance.host import Host, wait_for
 from tests.runs.asking import APPROVAL
 
 __all__ = ["open_page", "session"]
@@ -20,6 +20,10 @@ __all__ = ["open_page", "session"]
 TOKYO = "Asia/Tokyo"
 ROWS = "tr[id^=run-]"
 TEN = 10
+EMPTY = "The till has no money left"
+"""A failure of no other test; a name with digits would not tell two kinds apart."""
+READ = "from runs.lifecycle.insight import storing; storing.run_once(20)"
+"""What a worker does every 15 seconds."""
 SENT = 15_000
 """Milliseconds until an answer is sent, which can be taken back for 5 s."""
 
@@ -54,6 +58,29 @@ def test_find_a_run_by_its_time_and_walk_through_the_list(open_page: Open, host:
         hands.click(page.locator(".crumb").get_by_role("link", name="Runs"))
     expect(page).to_have_url(list_address)
     expect(page.get_by_role("heading", name="Charged twice")).to_have_count(0)
+
+
+def test_what_fails_today_by_kind(open_page: Open, host: Host) -> None:
+    for _ in range(2):
+        ended(host, [{"emit": {"type": "RUN_ERROR", "message": EMPTY}}])
+    ended(host, [{"raise": "No card"}])  # of another kind: the host gives it a message
+
+    def is_counted() -> bool:
+        rows = client.get("/api/v1/issues").json()["results"]
+        return any(EMPTY in row["message"] and row["count"] == 2 for row in rows)
+
+    host.python(READ)
+    with host.client() as client:
+        wait_for(is_counted, "the issue")
+    page = open_page("/")
+    hands = Hands(page)
+    with hands.within(2):
+        hands.click(page.get_by_role("navigation").first.get_by_role("link", name="Issues"))
+        expect(page.locator("tbody tr", has_text="RuntimeError")).to_have_count(1)
+        kind = page.locator("tbody tr", has_text=EMPTY)
+        expect(kind.locator("[data-label=Runs]")).to_have_text("2")
+        hands.click(kind.locator("[data-label=Runs] a"))
+        expect(page.locator(ROWS)).to_have_count(2)
 
 
 def test_where_a_live_run_hangs(open_page: Open, host: Host) -> None:
