@@ -5,6 +5,7 @@ A payer is a team, or the address of a link's visitor. Above its share its work 
 
 import asyncio
 import contextvars
+import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -68,7 +69,7 @@ async def room(payer: object, text: str) -> AsyncIterator[None]:
     while it waits for the next turn, or for the payer to be below its share. A payer that holds
     nothing does not wait for others.
     """
-    turns, size = of_this_loop(), len(text) + VALUE_BYTES * work.values_of(text)
+    turns, size = of_this_loop(), sys.getsizeof(text) + VALUE_BYTES * work.values_of(text)
     while not turns.memory.take(payer, size):
         if not turns.memory.of(payer):
             turns.memory.add(payer, size)
