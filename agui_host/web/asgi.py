@@ -66,11 +66,11 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 tracing.begin("web", cli.version())
 router = routing.http(Whole(django))
-kind_of = partial(routing.kind_of, router.routes)
-inner = Alive(RefuseNul(Bodies(Gated(router, kind_of), routing.in_pieces(router.routes))))
-compressed = Compressed(traced(inner, router.routes))
+kind_of = partial(routing.kind_of, router)
+inner = Alive(RefuseNul(Bodies(Gated(router, kind_of), partial(routing.in_pieces, router))))
+compressed = Compressed(traced(inner, router))
 answered = RequestId(Cors(StaticFiles(PrivateAnswers(compressed))))
-counted = Counted(BoundedHeaders(answered, refusing=RequestId), router.routes)
+counted = Counted(BoundedHeaders(answered, refusing=RequestId), router)
 sockets = BoundedHeaders(RequestId(RefuseNul(Gated(routing.websocket(), kind_of))))
 application = ProtocolTypeRouter(
     {

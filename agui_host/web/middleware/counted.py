@@ -1,9 +1,10 @@
 """Counts each HTTP answer by its route and status."""
 
-from collections.abc import Iterable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
 from agui_host.backends import metrics
+from agui_host.web.addresses.router import Router
 from agui_host.web.scope import App, Receive, Scope, Send
 from agui_host.web.tracing.traced import PROBES, route_of
 
@@ -14,20 +15,17 @@ OTHER = "other"
 class Counted:
     """ASGI middleware: the outermost that sees the begin of each answer."""
 
-    def __init__(self, app: App, routes: Iterable[Any]) -> None:
-        """``routes``: those before Django's."""
-        self.app = app
-        self._routes = list(routes)
+    def __init__(self, app: App, router: Router) -> None:
+        self.app, self._router = app, router
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"]  # a stream drops its scope
-
         async def counting(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                metrics.http_requests.labels(self._route(path), str(message["status"])).inc()
+                metrics.http_requests.labels(self._route(scope), str(message["status"])).inc()
             await send(message)
 
         await self.app(scope, receive, counting)
 
-    def _route(self, path: str) -> str:
-        return path if path in PROBES else route_of(self._routes, path) or OTHER
+    def _route(self, scope: Scope) -> str:
+        path: str = scope["path"]
+        return path if path in PROBES else route_of(self._router, scope) or OTHER
