@@ -212,21 +212,12 @@ def meets_rules(user_id: int, team: Team) -> bool:
     return bool(Authenticator.objects.filter(user=user_id, type__in=factors).exists())
 
 
-def guard_cookie(
-    principal: Principal,
-    headers: Mapping[str, str],
-    *,
-    host: str,
-    scheme: str,
-    json_body: bool,
-) -> None:
+def guard_cookie(headers: Mapping[str, str], *, host: str, scheme: str, json_body: bool) -> None:
     """Refuse a cookie that another site's page may have made the browser send.
 
-    For unsafe methods and sockets; ``json_body`` for a POST. Raises Forbidden or
-    UnsupportedMediaType; does nothing for a principal that came by header.
+    For unsafe methods and sockets of a principal that came ``via_cookie``; ``json_body`` for a
+    POST. Raises Forbidden or UnsupportedMediaType.
     """
-    if not principal.via_cookie:
-        return
     if not origins.check_origin(headers, host=host, scheme=scheme):
         raise Forbidden(
             "A signed-in browser may do this only from this site or from an origin that "
@@ -253,7 +244,6 @@ class PrincipalAuthentication(BaseAuthentication):
         principal = _by_session(user, session)
         if request.method not in SAFE_METHODS:
             guard_cookie(
-                principal,
                 headers,
                 host=request.get_host(),
                 scheme=request.scheme or "http",

@@ -25,18 +25,14 @@ from channels.routing import ProtocolTypeRouter  # noqa: E402
 from agui_host.backends import metrics, tracing  # noqa: E402
 from agui_host.backends.postgres.clock_watch import ClockWatch  # noqa: E402
 from agui_host.web import routing  # noqa: E402
-from agui_host.web.bodies import Bodies, RefuseNul  # noqa: E402
+from agui_host.web.bodies import Bodies  # noqa: E402
 from agui_host.web.gated import Gated, Whole  # noqa: E402
 from agui_host.web.health import Alive  # noqa: E402
 from agui_host.web.middleware.compression import Compressed  # noqa: E402
-from agui_host.web.middleware.cors import Cors  # noqa: E402
-from agui_host.web.middleware.counted import Counted  # noqa: E402
-from agui_host.web.middleware.headers import BoundedHeaders  # noqa: E402
-from agui_host.web.middleware.private_answers import PrivateAnswers  # noqa: E402
+from agui_host.web.middleware.front import Front  # noqa: E402
 from agui_host.web.middleware.static_files import StaticFiles  # noqa: E402
 from agui_host.web.outermost import Outermost  # noqa: E402
 from agui_host.web.proxy_probe import ProbedSockets  # noqa: E402
-from agui_host.web.request_id import RequestId  # noqa: E402
 from agui_host.web.scope import Receive, Scope, Send  # noqa: E402
 from agui_host.web.tracing.traced import traced  # noqa: E402
 from agui_project import cli  # noqa: E402
@@ -66,16 +62,14 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 tracing.begin("web", cli.version())
 router = routing.http(Whole(django))
-kind_of = partial(routing.kind_of, router.routes)
-inner = Alive(RefuseNul(Bodies(Gated(router, kind_of), routing.in_pieces(router.routes))))
-compressed = Compressed(traced(inner, router.routes))
-answered = RequestId(Cors(StaticFiles(PrivateAnswers(compressed))))
-counted = Counted(BoundedHeaders(answered, refusing=RequestId), router.routes)
-sockets = BoundedHeaders(RequestId(RefuseNul(Gated(routing.websocket(), kind_of))))
+kind_of = partial(routing.kind_of, router)
+inner = Alive(Bodies(Gated(router, kind_of), partial(routing.in_pieces, router)))
+answered = StaticFiles(Compressed(traced(inner, router)))
+websocket = routing.websocket()
 application = ProtocolTypeRouter(
     {
-        "http": Outermost(counted),
-        "websocket": ProbedSockets(sockets),
+        "http": Outermost(Front(answered, router)),
+        "websocket": ProbedSockets(Front(Gated(websocket, kind_of), websocket)),
         "lifespan": lifespan,
     }
 )

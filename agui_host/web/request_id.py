@@ -1,18 +1,11 @@
-"""An id for every request, its sender's address, and headers that answers would lack.
-
-The outermost middleware: ``RequestId(Cors(app))``, so that preflights and refusals carry the id.
-"""
+"""An id for every request, its sender's address, and headers that answers would lack."""
 
 import os
 import re
-from collections.abc import MutableMapping
-from typing import Any
 
 from django.conf import settings
-from structlog.contextvars import bound_contextvars
 
-from agui_host.security.requester import ADDRESS
-from agui_host.web.scope import App, RawHeaders, Receive, Scope, Send, headers_of, scheme_of
+from agui_host.web.scope import RawHeaders, Scope, headers_of, scheme_of
 
 SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Pages have their own policy (settings); an answer without one is not a page.
@@ -42,30 +35,13 @@ def address_of(scope: Scope) -> str:
     return hops[-trusted] if 0 < trusted <= len(hops) and hops[-trusted] else direct
 
 
-class RequestId:
-    """ASGI middleware: binds ``request_id`` for the logs and puts it on every HTTP answer.
-
-    Sets ``ADDRESS`` for everything done on behalf of the request.
-    """
-
-    def __init__(self, app: App) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket"):
-            return await self.app(scope, receive, send)
-        request_id = request_id_of(scope)
-        own = [*SECURITY, *_transport_security(scope)]
-
-        async def named(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                headers = message.get("headers", ())
-                message = {**message, "headers": _merged(headers, own, request_id)}
-            await send(message)
-
-        ADDRESS.set(address_of(scope))
-        with bound_contextvars(request_id=request_id):
-            await self.app(scope, receive, named)
+def completed(scope: Scope, headers: RawHeaders, request_id: str) -> RawHeaders:
+    """The headers of an answer with this id, and with those of security that it lacks."""
+    names = {name.lower() for name, _ in headers}
+    others = [(name, value) for name, value in headers if name.lower() != b"x-request-id"]
+    own = [*SECURITY, *_transport_security(scope)]
+    missing = [header for header in own if header[0] not in names]
+    return [*others, *missing, (b"x-request-id", request_id.encode())]
 
 
 def _transport_security(scope: Scope) -> RawHeaders:
@@ -73,10 +49,3 @@ def _transport_security(scope: Scope) -> RawHeaders:
     if not settings.SECURE_HSTS_SECONDS or scheme_of(scope) != "https":
         return []
     return [(b"strict-transport-security", b"max-age=%d" % settings.SECURE_HSTS_SECONDS)]
-
-
-def _merged(headers: Any, own: RawHeaders, request_id: str) -> RawHeaders:
-    names = {name.lower() for name, _ in headers}
-    others = [(name, value) for name, value in headers if name.lower() != b"x-request-id"]
-    missing = [header for header in own if header[0] not in names]
-    return [*others, *missing, (b"x-request-id", request_id.encode())]

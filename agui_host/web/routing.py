@@ -4,11 +4,7 @@ The routes are those below and those of the dialects; Django answers all other r
 declares the kind of its POST for the gate; Django's views declare theirs (``agui_host/kinds.py``).
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
-from channels.routing import URLRouter
-from django.urls import Resolver404, path, re_path, resolve
+from django.urls import Resolver404, resolve
 
 from agui_host import dialects, kinds
 from agui_host.dialects.tanstack.endpoints import form_of
@@ -21,11 +17,11 @@ from agui_host.web.addresses.route import (
     OPERATOR,
     PIECES,
     Route,
-    is_any,
     is_get,
     is_post,
     wants_event_stream,
 )
+from agui_host.web.addresses.router import Router
 from agui_host.web.asgi_http import close_socket
 from agui_host.web.consumers.agui import agui
 from agui_host.web.consumers.connect import connect
@@ -40,11 +36,6 @@ from agui_host.web.consumers.wait import start_and_wait
 from agui_host.web.host_socket.socket import host_socket
 from agui_host.web.middleware.answer_cache import AnswerCache
 from agui_host.web.scope import App, Receive, Scope, Send, headers_of
-
-Endpoint = Any
-"""Django's ``path`` is typed for views; Channels' router takes ASGI apps in their place."""
-ROUTES = "agui_routes"
-"""The attribute of a pattern of the router that holds its routes."""
 
 
 def _posts_and_waits(scope: Scope) -> bool:
@@ -89,26 +80,18 @@ def sockets() -> tuple[Route, ...]:
     return (*SOCKETS, *(socket for format in dialects.formats() for socket in format.sockets))
 
 
-def http(django: Endpoint) -> Endpoint:
+def http(django: App) -> Router:
     """The HTTP side: streams go to consumers, everything else to Django."""
     description = Route(address="api/schema/", app=AnswerCache(django), callers=ANYONE)
-    by_address: dict[str, list[Route]] = {}
-    for route in (*routes(), description):
-        by_address.setdefault(route.address, []).append(route)
-    patterns = [
-        _pattern(address, _first_of(choices, django), choices)
-        for address, choices in by_address.items()
-    ]
-    return URLRouter([*patterns, _pattern("", django, [])])
+    return Router((*routes(), description), otherwise=django)
 
 
-def websocket() -> Endpoint:
+def websocket() -> Router:
     """The WebSocket side."""
-    patterns = [_pattern(socket.address, socket.app, [socket]) for socket in sockets()]
-    return URLRouter([*patterns, _pattern("", _no_such_socket, [])])
+    return Router(sockets(), otherwise=_no_such_socket)
 
 
-def kind_of(patterns: Sequence[Any], scope: Scope) -> Kind:
+def kind_of(router: Router, scope: Scope) -> Kind:
     """The kind of a request, by the route that answers it."""
     if scope["type"] == "websocket":
         return JOIN
@@ -116,54 +99,18 @@ def kind_of(patterns: Sequence[Any], scope: Scope) -> Kind:
         return JOIN if "text/event-stream" in headers_of(scope).get("accept", "") else READ
     if scope["method"] != "POST":
         return WRITE
-    address = scope["path"].removeprefix("/")
-    choices: list[Route] = next(
-        getattr(each, ROUTES) for each in patterns if each.pattern.match(address)
-    )
-    for route in choices:
-        if route.when(scope):
-            return route.post
+    if (route := router.route_of(scope)) is not None:
+        return route.post
     try:
         return kinds.kind_of(resolve(scope["path"]).func)
     except Resolver404:
         return WRITE
 
 
-def in_pieces(patterns: Sequence[Any]) -> Callable[[Scope], bool]:
+def in_pieces(router: Router, scope: Scope) -> bool:
     """Whether the app of a request reads its body piece by piece, and bounds it itself."""
-    reading = [
-        (each.pattern, route)
-        for each in patterns
-        for route in getattr(each, ROUTES)
-        if route.body == PIECES
-    ]
-
-    def reads(scope: Scope) -> bool:
-        address = scope["path"].removeprefix("/")
-        return any(
-            pattern.match(address) is not None and route.when(scope) for pattern, route in reading
-        )
-
-    return reads
-
-
-def _pattern(address: str, app: App, choices: Sequence[Route]) -> Any:
-    make: Any = path if address and not address.startswith("^") else re_path
-    pattern = make(address, app)
-    setattr(pattern, ROUTES, choices)
-    return pattern
-
-
-def _first_of(choices: Sequence[Route], django: App) -> App:
-    """The app of the first route that answers a request; Django, if there is none."""
-    if choices[0].when is is_any:
-        return choices[0].app
-
-    async def chosen(scope: Scope, receive: Receive, send: Send) -> None:
-        app = next((route.app for route in choices if route.when(scope)), django)
-        await app(scope, receive, send)
-
-    return chosen
+    route = router.route_of(scope)
+    return route is not None and route.body == PIECES
 
 
 async def _no_such_socket(scope: Scope, receive: Receive, send: Send) -> None:

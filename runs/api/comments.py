@@ -117,10 +117,9 @@ class LinkAuthentication(BaseAuthentication):
         person = authentication.person(request.COOKIES)
         token = request.parser_context["kwargs"]["token"]
         principal = sharing.open_link(token, person).principal
-        if request.method not in SAFE_METHODS:
+        if principal.via_cookie and request.method not in SAFE_METHODS:
             headers = {name.lower(): value for name, value in request.headers.items()}
             authentication.guard_cookie(
-                principal,
                 headers,
                 host=request.get_host(),
                 scheme=request.scheme or "http",

@@ -38,8 +38,8 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(dialects, "__path__", [*dialects.__path__, str(tmp_path)])
     monkeypatch.setattr(dialects, "DIALECTS", (*dialects.DIALECTS, "toy"))
     router = routing.http(Whole(asgi.django))
-    gated = Gated(router, partial(routing.kind_of, router.routes))
-    monkeypatch.setattr("tests.asgi.application", Bodies(gated, routing.in_pieces(router.routes)))
+    gated = Gated(router, partial(routing.kind_of, router))
+    monkeypatch.setattr("tests.asgi.application", Bodies(gated, partial(routing.in_pieces, router)))
     yield router
     for name in [name for name in sys.modules if name.startswith("agui_host.dialects.toy")]:
         del sys.modules[name]
@@ -79,7 +79,7 @@ async def test_a_toy_dialect_is_a_folder_and_its_name(
 async def test_it_has_what_its_routes_declare(cast: Cast, toy: Any) -> None:
     """Its kind at the gate, its credentials, the bound of its body, its description."""
     scope = {"type": "http", "method": "POST", "path": URL, "headers": []}
-    assert routing.kind_of(toy.routes, scope) == "start"
+    assert routing.kind_of(toy, scope) == "start"
     assert (await ask("POST", URL, json=BODY)).status == 401
     assert (await ask("POST", URL, cast.alice.headers, json={**BODY, "more": 1})).status == 422
     assert (await ask("POST", URL, {"content-length": f"{10**9}"})).status == 413

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from structlog.contextvars import get_contextvars
 
-from agui_host.web.middleware.cors import Cors
-from agui_host.web.request_id import SANE, RequestId
+from agui_host.web.asgi import router
+from agui_host.web.middleware.front import Front
+from agui_host.web.request_id import SANE
 
 
 async def ask(headers_out: Any = (), **headers: str) -> tuple[dict[str, str], dict[str, Any]]:
@@ -25,7 +26,7 @@ async def ask(headers_out: Any = (), **headers: str) -> tuple[dict[str, str], di
 
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": "OPTIONS", "path": "/", "headers": raw}
-    await RequestId(Cors(app))(scope, None, send)  # type: ignore[arg-type]
+    await Front(app, router)(scope, None, send)  # type: ignore[arg-type]
     return answered, bound
 
 
@@ -76,6 +77,6 @@ async def test_sockets_are_named_in_the_logs() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         bound.update(get_contextvars())
 
-    scope = {"type": "websocket", "headers": [(b"x-request-id", b"mine")]}
-    await RequestId(app)(scope, None, None)  # type: ignore[arg-type]
+    scope = {"type": "websocket", "path": "/ws/", "headers": [(b"x-request-id", b"mine")]}
+    await Front(app, router)(scope, None, None)  # type: ignore[arg-type]
     assert bound == {"request_id": "mine"}

@@ -131,6 +131,7 @@ ELSEWHERE = {
     "apply/*": "tests/apply/test_apply.py",
     "doctor/*": "tests/doctor/test_findings.py",
     "web/middleware/counted.py": "tests/deploy/test_prometheus.py",
+    "web/addresses/router.py": "tests/web/asgi/test_routing.py",
     "runs/api/inspect/saved_views.py": "tests/tenancy/test_insiders.py",
     "runs/api/comments.py": "tests/runs/access/test_sharing.py",
     "runs/api/files/*": "tests/web/files/test_upload.py",

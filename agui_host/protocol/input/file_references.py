@@ -16,14 +16,18 @@ PROVIDER = "agui-host"
 ADDRESS = re.compile(r"/api/v1/files/([0-9a-fA-F-]{36})(?:/content)?/?")
 
 
+def parts(messages: Iterable[Any]) -> list[Any]:
+    """The parts of these messages: nothing else refers to files."""
+    contents = (message.get("content") for message in messages if isinstance(message, dict))
+    return [part for content in contents if isinstance(content, list) for part in content]
+
+
 def references(messages: Iterable[Any], hosts: Collection[str] = ()) -> list[UUID]:
     """The ids of the files that these messages refer to, each once, in their order.
 
     ``hosts``: possible beginnings of this host's addresses, such as ``https://agents.example.com``.
     """
-    contents = (message.get("content") for message in messages if isinstance(message, dict))
-    parts = (part for content in contents if isinstance(content, list) for part in content)
-    ids = (reference(part, hosts) for part in parts)
+    ids = (reference(part, hosts) for part in parts(messages))
     return list(dict.fromkeys(id for id in ids if id is not None))
 
 

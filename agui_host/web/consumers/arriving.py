@@ -69,10 +69,10 @@ async def program(request: Request) -> Principal:
 
 def refuse_foreign_page(principal: Principal, request: Request, *, json_body: bool) -> None:
     """A cookie alone is not enough to do something: the page must be one of ours."""
-    authentication.guard_cookie(
-        principal,
-        request.headers,
-        host=request.headers.get("host", ""),
-        scheme=request.scheme,
-        json_body=json_body,
-    )
+    if principal.via_cookie:
+        authentication.guard_cookie(
+            request.headers,
+            host=request.headers.get("host", ""),
+            scheme=request.scheme,
+            json_body=json_body,
+        )

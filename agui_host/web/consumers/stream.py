@@ -102,7 +102,8 @@ async def stream_run(
         view = older = Older(reads, raw=raw)
         if position and not opening:
             await db_read(_remind, older, first, position)
-        opening = await viewing.make(len(opening), partial(older.opening, opening))
+        if opening:
+            opening = await viewing.make(len(opening), partial(older.opening, opening))
     if headers is None:
         headers = [log_of(first), *FOR_HOSTS]
     with closing(Opening(logs.owner, opening)) as pieces:

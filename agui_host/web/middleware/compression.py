@@ -36,16 +36,16 @@ class Compressed:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] != "HEAD":
-            accepts = accepts_gzip(headers_of(scope).get("accept-encoding", ""))
-            send = Answer(scope["path"], send, accepts=accepts).send
+            send = Answer(scope["path"], headers_of(scope).get("accept-encoding", ""), send).send
         await self.app(scope, receive, send)
 
 
 class Answer:
     """One answer on its way out."""
 
-    def __init__(self, path: str, send: Send, *, accepts: bool) -> None:
-        self.path, self.onward, self.accepts = path, send, accepts
+    def __init__(self, path: str, accepted: str, send: Send) -> None:
+        """``accepted``: the request's Accept-Encoding."""
+        self.path, self.accepted, self.onward = path, accepted, send
         self.start: MutableMapping[str, Any] | None = None
         self.parts: list[bytes] = []
 
@@ -57,7 +57,7 @@ class Answer:
             message = {**message, "headers": named}
         if message["type"] == "http.response.start" and self._worth(message):
             message["headers"] = varying(message["headers"], "Accept-Encoding")
-            if self.accepts:
+            if accepts_gzip(self.accepted):
                 self.start = message
                 return
         elif self.start is not None and message["type"] == "http.response.body":

@@ -1,18 +1,11 @@
-"""CORS: which origins can read an answer from a page.
-
-Streams are served by ASGI consumers, which no Django middleware guards, so the rule is here, once
-for every route: ``Cors`` wraps the application.
-"""
-
-from collections.abc import MutableMapping
-from typing import Any
+"""CORS: which origins can read an answer from a page."""
 
 from django.conf import settings
 
 from agui_host.errors import Forbidden
 from agui_host.protocol.strict_json import dumps
 from agui_host.security.origins import is_listed
-from agui_host.web.scope import App, RawHeaders, Receive, Scope, Send, headers_of, varying
+from agui_host.web.scope import RawHeaders, Receive, Scope, Send, headers_of, varying
 
 METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 HEADERS = (
@@ -30,39 +23,40 @@ EXPOSED = (
 MAX_AGE = b"3600"
 
 
-class Cors:
-    """ASGI middleware: answers preflights and adds CORS headers, on every HTTP route."""
-
-    def __init__(self, app: App) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = headers_of(scope) if scope["type"] == "http" else {}
-        if "origin" not in headers:
-            return await self.app(scope, receive, send)
-        granted = _granted(headers["origin"])
-        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
-            return await _preflight(granted, send)
-        await self.app(scope, receive, _adding(granted, send) if granted else send)
+def is_preflight(scope: Scope) -> bool:
+    """Whether a browser asks if a page of another origin can send a request."""
+    if scope["type"] != "http" or scope["method"] != "OPTIONS":
+        return False
+    headers = headers_of(scope)
+    return "origin" in headers and "access-control-request-method" in headers
 
 
-def _granted(origin: str) -> RawHeaders:
+def granted(scope: Scope, headers: RawHeaders) -> RawHeaders:
+    """The headers of an answer with those that let the asking page read it, if it can."""
+    if (origin := headers_of(scope).get("origin")) is None or not (ours := _grants(origin)):
+        return headers
+    names = {name for name, _ in ours}
+    theirs = [(name, value) for name, value in headers if name.lower() not in names]
+    return varying([*theirs, *ours], "Origin")
+
+
+def _grants(origin: str) -> RawHeaders:
     """The headers that let a page of this origin read the answer; none if it cannot."""
     listed = is_listed(origin)
     if not listed and "*" not in settings.AGUI_ALLOWED_ORIGINS:
         return []
-    granted = [
+    grants = [
         (b"access-control-allow-origin", origin.encode("latin-1")),
         (b"access-control-expose-headers", EXPOSED),
     ]
-    return [*granted, (b"access-control-allow-credentials", b"true")] if listed else granted
+    return [*grants, (b"access-control-allow-credentials", b"true")] if listed else grants
 
 
-async def _preflight(granted: RawHeaders, send: Send) -> None:
-    if granted:
+async def preflight(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a preflight: which requests a page of this origin can send, or 403."""
+    if _grants(headers_of(scope)["origin"]):
         body, status = b"", 204
         headers = [
-            *granted,
             (b"access-control-allow-methods", METHODS),
             (b"access-control-allow-headers", HEADERS),
             (b"access-control-max-age", MAX_AGE),
@@ -77,19 +71,3 @@ async def _preflight(granted: RawHeaders, send: Send) -> None:
     headers.append((b"vary", b"Origin"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-def _adding(granted: RawHeaders, send: Send) -> Send:
-    async def wrapped(message: MutableMapping[str, Any]) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": _merged(message.get("headers", ()), granted)}
-        await send(message)
-
-    return wrapped
-
-
-def _merged(headers: Any, granted: RawHeaders) -> RawHeaders:
-    """The answer's headers with ours: one of each name, and one ``Vary`` that names Origin."""
-    ours = {name for name, _ in granted}
-    theirs = [(name, value) for name, value in headers if name.lower() not in ours]
-    return varying([*theirs, *granted], "Origin")

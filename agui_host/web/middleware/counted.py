@@ -1,33 +1,16 @@
 """Counts each HTTP answer by its route and status."""
 
-from collections.abc import Iterable, MutableMapping
-from typing import Any
-
 from agui_host.backends import metrics
-from agui_host.web.scope import App, Receive, Scope, Send
+from agui_host.web.addresses.router import Router
+from agui_host.web.scope import Scope
 from agui_host.web.tracing.traced import PROBES, route_of
 
 OTHER = "other"
 """The route of an address that leads nowhere: clients choose those."""
 
 
-class Counted:
-    """ASGI middleware: the outermost that sees the begin of each answer."""
-
-    def __init__(self, app: App, routes: Iterable[Any]) -> None:
-        """``routes``: those before Django's."""
-        self.app = app
-        self._routes = list(routes)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"]  # a stream drops its scope
-
-        async def counting(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                metrics.http_requests.labels(self._route(path), str(message["status"])).inc()
-            await send(message)
-
-        await self.app(scope, receive, counting)
-
-    def _route(self, path: str) -> str:
-        return path if path in PROBES else route_of(self._routes, path) or OTHER
+def count(router: Router, scope: Scope, status: int) -> None:
+    """Count an answer that begins."""
+    path: str = scope["path"]
+    route = path if path in PROBES else route_of(router, scope) or OTHER
+    metrics.http_requests.labels(route, str(status)).inc()

@@ -1,34 +1,20 @@
 """Answers for one caller only: no cache keeps them, or passes them on to another caller."""
 
-from collections.abc import MutableMapping
-from typing import Any
-
-from agui_host.web.scope import App, RawHeaders, Receive, Scope, Send, varying
+from agui_host.web.scope import RawHeaders, varying
 
 CREDENTIALS = ("Authorization", "Cookie", "X-AGUI-User")
 """Request headers that decide an answer's content."""
 
 
-class PrivateAnswers:
-    """ASGI middleware: ``no-store`` unless an answer names its own rule, and ``Vary``.
+def private(headers: RawHeaders) -> RawHeaders:
+    """The headers of an answer with ``no-store``, unless it names its own rule, and with ``Vary``.
 
-    Streams, sealed pages of a log and static files name theirs. Public answers stay as they are.
+    Streams, sealed pages of a log, static files and preflights name theirs. Public answers stay as
+    they are.
     """
-
-    def __init__(self, app: App) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def private(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                message = {**message, "headers": _private(list(message.get("headers", ())))}
-            await send(message)
-
-        await self.app(scope, receive, private)
-
-
-def _private(headers: RawHeaders) -> RawHeaders:
     named = {name.lower(): value for name, value in headers}
+    if b"access-control-max-age" in named:
+        return headers
     rule = named.get(b"cache-control")
     if rule is None and b"etag" not in named:
         headers = [*headers, (b"cache-control", b"no-store")]

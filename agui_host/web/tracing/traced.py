@@ -2,13 +2,14 @@
 
 import functools
 import re
-from collections.abc import Iterable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
 from django.contrib.admindocs.views import simplify_regex
 from django.urls import Resolver404, resolve
 
 from agui_host.backends import tracing
+from agui_host.web.addresses.router import Router
 from agui_host.web.scope import App, Receive, Scope, Send, headers_of, scheme_of
 
 PROBES = ("/health", "/ready", "/metrics")
@@ -17,9 +18,9 @@ CONVERTER = re.compile(r"<\w+:")
 OPTIONAL = re.compile(r"\(\?:[^()]*\)\?|/\?|\.\+")
 
 
-def traced(app: App, routes: Iterable[Any]) -> App:
-    """The app itself while traces are off. ``routes``: those before Django's."""
-    return app if tracing.tracer() is None else Traced(app, routes)
+def traced(app: App, router: Router) -> App:
+    """The app itself while traces are off."""
+    return app if tracing.tracer() is None else Traced(app, router)
 
 
 class Traced:
@@ -28,9 +29,8 @@ class Traced:
     An answer can be a stream of hours; the worker's part has its own spans.
     """
 
-    def __init__(self, app: App, routes: Iterable[Any]) -> None:
-        self.app = app
-        self._routes = list(routes)
+    def __init__(self, app: App, router: Router) -> None:
+        self.app, self._router = app, router
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         tracer = tracing.tracer()
@@ -39,7 +39,7 @@ class Traced:
         from opentelemetry.trace import SpanKind, Status, StatusCode, use_span
 
         headers = headers_of(scope)
-        route = route_of(self._routes, scope["path"])
+        route = route_of(self._router, scope)
         above = tracing.context_of(headers.get("traceparent"), headers.get("tracestate"))
         method = scope["method"] if scope["method"] in METHODS else "_OTHER"
         attributes = {"http.request.method": method, "url.scheme": scheme_of(scope)}
@@ -66,16 +66,15 @@ class Traced:
                 span.end()
 
 
-def route_of(routes: Iterable[Any], path: str) -> str:
+def route_of(router: Router, scope: Scope) -> str:
     """The pattern of the address, never the address itself: some contain a secret.
 
-    ``routes``: those before Django's. Empty if the address leads nowhere.
+    Empty if the address leads nowhere.
     """
-    for route in routes:
-        if (pattern := str(route.pattern)) and route.pattern.match(path.lstrip("/")):
-            return _readable(pattern)
+    if pattern := router.match(scope).pattern:
+        return _readable(pattern)
     try:
-        return _readable(resolve(path).route)
+        return _readable(resolve(scope["path"]).route)
     except Resolver404:
         return ""
 

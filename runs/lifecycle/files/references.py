@@ -43,7 +43,10 @@ def hosts() -> tuple[str, ...]:
 
 def of_input(request: RunRequest) -> list[UUID]:
     """The files that a request's messages refer to. Raises UnknownFile if there are too many."""
-    ids = file_references.references(request.body["messages"], hosts())
+    messages = request.body["messages"]
+    if not file_references.parts(messages):
+        return []
+    ids = file_references.references(messages, hosts())
     if len(ids) > MOST:
         raise UnknownFile(f"An input can refer to at most {MOST} files.", details={"max": MOST})
     return ids

@@ -1,11 +1,9 @@
 """No cache keeps an answer of one caller: each route of the API, each asker, each status."""
 
-from typing import Any
-
 import pytest
 
 from agui_host.web.middleware.cors import EXPOSED
-from agui_host.web.middleware.private_answers import PrivateAnswers
+from agui_host.web.middleware.private_answers import private
 from tests.asgi import Exchange
 from tests.tenancy.doors import ASGI, RESOURCE
 from tests.tenancy.test_doors import DJANGO, House, house
@@ -56,18 +54,9 @@ async def test_each_answer_of_each_route(house: House, bell: None, asker: str) -
     assert names - exposed - SAFE - FOR_BROWSERS == set(), "scripts of other origins need them"
 
 
-async def headers_after(*headers: tuple[bytes, bytes]) -> dict[str, str]:
-    """The headers that leave the middleware, if the application sends these."""
-    messages: list[Any] = []
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": list(headers)})
-
-    async def send(message: Any) -> None:
-        messages.append(message)
-
-    await PrivateAnswers(app)({"type": "http"}, None, send)  # type: ignore[arg-type]
-    return {name.decode().lower(): value.decode() for name, value in messages[0]["headers"]}
+def headers_after(*headers: tuple[bytes, bytes]) -> dict[str, str]:
+    """The headers that leave the process, if the application sends these."""
+    return {name.decode().lower(): value.decode() for name, value in private(list(headers))}
 
 
 @pytest.mark.parametrize(
@@ -84,11 +73,12 @@ async def headers_after(*headers: tuple[bytes, bytes]) -> dict[str, str]:
             "private",
             "Authorization, Cookie, X-AGUI-User",
         ),
+        ([(b"access-control-max-age", b"1"), (b"vary", b"Origin")], None, "Origin"),
     ],
-    ids=("none", "vary", "any", "stream", "static", "public tag", "private tag"),
+    ids=("none", "vary", "any", "stream", "static", "public tag", "private tag", "preflight"),
 )
-async def test_an_answer_keeps_its_own_rule(
+def test_an_answer_keeps_its_own_rule(
     headers: list[tuple[bytes, bytes]], rule: str | None, vary: str | None
 ) -> None:
-    changed = await headers_after(*headers)
+    changed = headers_after(*headers)
     assert (changed.get("cache-control"), changed.get("vary")) == (rule, vary)
