@@ -6,9 +6,9 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runs", "0018_fewer_index_entries"),
-        ("runtimes", "0005_recovery_of_a_choice"),
-        ("teams", "0003_directory"),
+        ("runs", "0001_schema"),
+        ("runtimes", "0001_schema"),
+        ("teams", "0001_schema"),
     ]
 
     operations = [
