@@ -9,7 +9,8 @@ import time
 from collections.abc import AsyncGenerator
 from uuid import UUID
 
-from agui_host.backends import metrics
+from agui_host.backends import epochs, metrics
+from agui_host.backends.epochs import Reset
 from events.frames import Frames
 from events.hub import Reader, hub
 
@@ -22,7 +23,7 @@ async def follow(
     ``reader``: a reader that has expected this journal (``Hub.expect``), instead of a new one. Ends
     after the stored terminal event. Use it in ``aclosing(...)``: a reader that leaves early must
     give its place back. Unknown journals end at once. Raises Reset once the database has lost an
-    event that the reader has.
+    event that the reader has, or the whole journal.
     """
     here = hub()
     if reader is None:
@@ -44,6 +45,8 @@ async def follow(
                         return
                     del frames
                 elif stretch.closed and stretch.head <= reader.position:
+                    if not stretch.head and epochs.latest != reader.since:
+                        raise Reset.to(0)  # A journal that is closed has an event.
                     return
             fresh = await _next(reader, idle)
             if fresh is None:

@@ -76,12 +76,13 @@ class Wake:
 class Reader:
     """One follower's mailbox, bounded: what does not fit is dropped and read from Postgres."""
 
-    __slots__ = ("bytes", "epoch", "idle_at", "missed", "position", "queue", "wake")
+    __slots__ = ("bytes", "epoch", "idle_at", "missed", "position", "queue", "since", "wake")
 
     def __init__(self, position: int) -> None:
         """``position``: the reader's; a ``Position`` also has an epoch."""
         self.position = int(position)
         self.epoch = epoch_of(position)
+        self.since = epochs.latest  # Its journal can be lost with an epoch that ends later.
         self.queue: list[Frames] = []  # A deque takes 600 bytes before anything is in it.
         self.bytes = 0
         self.missed = True  # A reader starts by reading the journal.
@@ -276,7 +277,8 @@ class Hub:
             for journal_id, readers in self.readers.items():
                 known = self._seen.get(journal_id, 0)
                 for reader in readers:
-                    if reader in before and _is_lost(before[reader], heads.get(journal_id)):
+                    head = heads.get(journal_id)
+                    if reader in before and _is_lost(reader, before[reader], head):
                         reader.send_to_journal()  # The database lost events: the read detects it.
                     elif reader.position < known and not reader.queue and not reader.missed:
                         self.counters["nudged"] += 1
@@ -322,10 +324,10 @@ class Hub:
             self.deliver(await get_channel_layer().receive(channel))
 
 
-def _is_lost(has: Position, head: Position | None) -> bool:
+def _is_lost(reader: Reader, has: Position, head: Position | None) -> bool:
     # Below the head only a read decides, which the next events or the next tick bring about.
     if head is None:
-        return epochs.has_ended(has)
+        return epochs.has_ended(has) or epochs.latest != reader.since
     return has > head or (has == head and has.epoch not in (UNNAMED, head.epoch))
 
 

@@ -13,7 +13,7 @@ import structlog
 from django.conf import settings
 from django.http import parse_cookie
 
-from agui_host.backends import metrics
+from agui_host.backends import epochs, metrics
 from agui_host.protocol.errors import BadRequest, HostError
 from agui_host.protocol.strict_json import dumps
 from agui_host.web.answers import as_host_error, log_failure
@@ -33,6 +33,8 @@ class Request:
     def __init__(self, scope: Scope, receive: Receive, sending: "Sending | None" = None) -> None:
         self.scope = scope
         self.receive = receive
+        self.since = epochs.latest
+        """The database's epoch when it came."""
         self._sending = sending
 
     @cached_property

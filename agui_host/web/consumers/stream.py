@@ -10,7 +10,6 @@ from uuid import UUID
 
 from django.conf import settings
 
-from agui_host.backends import epochs
 from agui_host.backends.epochs import Reset
 from agui_host.backends.postgres.bridge import db_read
 from agui_host.protocol.views.legacy import Older, Version
@@ -194,7 +193,6 @@ async def while_allowed(
     the request holds no slot of the gate.
     """
     request.release()
-    since = epochs.latest
     if whole is None:
         whole = bool(await db_read(sight.seen_whole, principal, [run_id]))
     refused = await sse.beside(
@@ -208,7 +206,7 @@ async def while_allowed(
         ),
     )
     if refused:
-        await db_read(cursors.of_lost_run, run_id, owner, since)
+        await db_read(cursors.of_lost_run, run_id, owner, request.since)
     return refused
 
 

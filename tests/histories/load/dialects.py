@@ -271,8 +271,10 @@ class Mcp(Client):
                 self._take(json.loads(await answer.aread()))
 
     def _take(self, frame: Json) -> None:
-        if "error" in frame:
-            self.clients.refused.append(f"{self.name}: {frame['error']}")
+        if error := frame.get("error"):
+            if error["data"]["code"] == "reset":
+                raise Refused(410, "reset")
+            self.clients.refused.append(f"{self.name}: {error}")
         if result := frame.get("result"):
             texts = [block["text"] for block in result["content"]]
             # An error is the last text; it does not tell a failed run from one that was stopped.
