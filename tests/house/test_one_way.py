@@ -144,13 +144,13 @@ def test_a_planted_one_is_found(tmp_path: Path) -> None:
     ],
 )
 def test_it_is_written_once_in_the_database(what: str, pattern: str, place: str) -> None:
-    found = [
+    places = [
         path.as_posix()
         for path in repository.files(repository.ROOT)
         if path.suffix == ".sql" and path.parent.name == "sql"
         for _ in re.findall(pattern, (repository.ROOT / path).read_text("utf-8"))
     ]
-    assert found == [place], what
+    assert places == [place], what
 
 
 def test_no_migration_makes_a_function() -> None:
