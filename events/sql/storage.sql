@@ -5,7 +5,7 @@
 create function agui_make_month(name text, low uuid, high uuid) returns void
     language plpgsql security definer as $$
 begin
-    perform agui_require_all_teams();
+    perform agui_require_scope(null);
     if name !~ '^events_event_[0-9]{4}_[0-9]{2}$' then
         raise exception 'not the name of a month: %', name;
     end if;
@@ -18,7 +18,7 @@ end $$;
 create function agui_drop_month(name text) returns void
     language plpgsql security definer as $$
 begin
-    perform agui_require_all_teams();
+    perform agui_require_scope(null);
     if name !~ '^events_event_[0-9]{4}_[0-9]{2}$'
        or name >= to_char(now() at time zone 'UTC', '"events_event_"YYYY_MM') then
         raise exception 'not the name of a past month: %', name;
@@ -39,7 +39,7 @@ create function agui_purge_events(journal uuid, after integer, upto integer) ret
 declare
     gone bigint;
 begin
-    perform agui_require_all_teams();
+    perform agui_require_scope(null);
     delete from events_event where journal_id = journal and seq > after and seq <= upto;
     get diagnostics gone = row_count;
     return gone;
@@ -52,7 +52,7 @@ declare
     gone bigint := 0;
     part bigint;
 begin
-    perform agui_require_all_teams();
+    perform agui_require_scope(null);
     -- One statement a log: each reads the index of one partition, with a plan that is kept.
     for place in 1 .. coalesce(cardinality(journals), 0) loop
         delete from events_event
@@ -68,7 +68,7 @@ create function agui_sealable_events(journal uuid, after integer, upto integer)
     returns table (seq integer, at bigint, type text, payload text)
     language plpgsql stable rows 500 security definer as $$
 begin
-    perform agui_require_all_teams();
+    perform agui_require_scope(null);
     return query
         select e.seq, (extract(epoch from e.at) * 1000000)::bigint, e.type, e.payload
           from events_event e

@@ -26,6 +26,25 @@ begin
     end if;
 end $$;
 
+-- How many further runs of the team may be admitted now: a batch where its limit is 0, for none.
+-- Without settings, since each of its callers has them.
+-- planner: as usual
+create function agui_room(of_team uuid, usual integer, batch integer)
+    returns integer language plpgsql stable as $$
+declare
+    most integer := coalesce((
+        select concurrent_runs from teams_teamlimits where team_id = of_team), usual);
+begin
+    if most = 0 then
+        return batch;
+    end if;
+    return greatest(0, most - (
+        select count(*) from (
+            select from runs_run -- children have no stamp
+             where team_id = of_team and status in ('queued', 'running') and stamp is not null
+             order by stamp) going));
+end $$;
+
 -- The team's runs to admit next, as many as it has room for. Without settings, so that PostgreSQL
 -- can inline it into the calling query.
 -- planner: as usual
@@ -41,14 +60,7 @@ create function agui_next_runs(of_team uuid, usual integer, batch integer)
             where earlier.thread_id = run.thread_id and earlier.status in ('queued', 'running')
               and earlier.journal_id < run.journal_id)
      order by run.stamp, run.created_at, run.journal_id
-     limit greatest(0, coalesce(nullif(coalesce((
-           select concurrent_runs from teams_teamlimits own where own.team_id = of_team),
-           usual), 0), batch) - (
-           select count(*) from (
-               select from runs_run going -- children have no stamp
-                where going.team_id = of_team and going.status in ('queued', 'running')
-                  and going.stamp is not null
-                order by going.stamp) going))
+     limit agui_room(of_team, usual, batch)
 $$;
 
 -- Whether a run of the team waits for admission or, if a sweep asks, an ended one for being added up
@@ -258,7 +270,6 @@ create function agui_stamp_at_once(of_team uuid, usual integer)
     returns bigint language plpgsql as $$
 declare
     its_stamp bigint;
-    most integer;
 begin
     select greatest(usage.stamp, (select last_value from runs_virtual_time)) into its_stamp
       from runs_teamusage usage where usage.team_id = of_team for no key update skip locked;
@@ -268,13 +279,7 @@ begin
     then
         return null;
     end if;
-    most := coalesce((select concurrent_runs from teams_teamlimits where team_id = of_team), usual);
-    if most > 0 and most <= (
-        select count(*) from (
-            select from runs_run -- children have no stamp
-             where team_id = of_team and status in ('queued', 'running') and stamp is not null
-             order by stamp) going)
-    then
+    if agui_room(of_team, usual, 1) = 0 then
         return null;
     end if;
     perform agui_settle(of_team, its_stamp + 1, 0);

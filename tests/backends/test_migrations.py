@@ -125,7 +125,7 @@ def test_a_start_refuses_it_in_one_line(foreign: str, command: tuple[str, ...]) 
     env = {**os.environ, "DATABASE_URL": foreign, "REDIS_URL": ""}
     done = subprocess.run(
         [sys.executable, "manage.py", *command],
-        cwd=ROOT, env=env, capture_output=True, text=True, timeout=120,
+        cwd=ROOT, env=env, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == f"CommandError: {recorded.IN_BETWEEN} {recorded.FIRST}"

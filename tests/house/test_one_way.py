@@ -132,6 +132,27 @@ def test_a_planted_one_is_found(tmp_path: Path) -> None:
     assert again(pattern, places, root) == ["runs/planted.py:1"]
 
 
+@pytest.mark.parametrize(
+    ("what", "pattern", "place"),
+    [
+        (
+            "how many further runs of a team may begin",
+            r"\bconcurrent_runs\b",
+            "runs/sql/admission.sql",
+        ),
+        ("the refusal of a scope", r"\binsufficient_privilege\b", "agui_host/teams/sql/scope.sql"),
+    ],
+)
+def test_it_is_written_once_in_the_database(what: str, pattern: str, place: str) -> None:
+    places = [
+        path.as_posix()
+        for path in repository.files(repository.ROOT)
+        if path.suffix == ".sql" and path.parent.name == "sql"
+        for _ in re.findall(pattern, (repository.ROOT / path).read_text("utf-8"))
+    ]
+    assert places == [place], what
+
+
 def test_no_migration_makes_a_function() -> None:
     """It would be a second body, which ``migrate`` replaces by the one in ``sql/``."""
     makers = [

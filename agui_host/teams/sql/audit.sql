@@ -24,7 +24,7 @@ create trigger teams_audit_append_only before update or delete on teams_auditent
 create function agui_forget_person(erased text, label text, pseudonym text, names text[])
     returns void language plpgsql security definer as $$
 begin
-    perform agui_require_all_teams();
+    perform agui_require_scope(null);
     perform set_config('agui.forgetting', 'yes', true);
     update teams_auditentry set who = pseudonym, address = '' where actor = erased or who = label;
     update teams_auditentry set target = pseudonym

@@ -21,14 +21,8 @@ $$;
 create function agui_require_scope(of_team uuid) returns void language plpgsql stable as $$
 begin
     if not agui_reaches(of_team) then
-        raise insufficient_privilege using message = 'the scope does not reach this team';
-    end if;
-end $$;
-
--- Raises unless the scope reaches all teams.
-create function agui_require_all_teams() returns void language plpgsql stable as $$
-begin
-    if not agui_reaches(null) then
-        raise exception 'this is work for all teams' using errcode = 'insufficient_privilege';
+        raise insufficient_privilege using message = case
+            when of_team is null then 'the scope does not reach all teams'
+            else 'the scope does not reach this team' end;
     end if;
 end $$;

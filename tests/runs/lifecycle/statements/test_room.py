@@ -1,4 +1,4 @@
-"""Who has room: both functions that admit count the runs that Python's usage counts."""
+"""Who has room: both ways of a start count the runs that Python's usage counts."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from agui_host.backends.postgres import clock
 from agui_host.protocol.input import run_agent_input
 from agui_host.teams.models import Team, TeamLimits
 from runs.access.usage import limits
-from runs.lifecycle import lifecycle
+from runs.lifecycle import admission, lifecycle
 from runs.lifecycle.statements.agents import AgentChoice
 from runs.models import ENDED, Run, Status
 from tests.cast import Cast, start
@@ -44,3 +44,14 @@ def test_a_start_has_room_beside_a_run(
     used = {use.name: use.used for use in limits.of(Team.objects.get(pk=cast.team.pk))}
     has_room = (used["concurrent_runs"], used["queued_runs"]) == (0, 0)
     assert (begin(cast).stamp is not None) == has_room
+
+
+@pytest.mark.parametrize("begin", [at_once, longer])
+def test_a_team_without_a_limit_has_room_beside_a_whole_batch(
+    cast: Cast, begin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The longer way took the batch for a limit."""
+    monkeypatch.setattr(admission, "BATCH", 1)
+    TeamLimits.objects.create(team=cast.team, concurrent_runs=0)
+    assert start(cast.alice).stamp is not None
+    assert begin(cast).stamp is not None
