@@ -68,8 +68,8 @@ def listing(principal: Principal, page: int = 1) -> tuple[list[Entry], bool]:
     newest = access.visible(principal).filter(agent=OuterRef("pk")).order_by("-pk").values("pk")
     rows = team_agents.visible(principal).defer("settings", "description", "secrets")
     ordered = rows.annotate(last=Subquery(newest[:1])).order_by("slug")
-    found = list(ordered[ROWS * (page - 1) : ROWS * page + 1])
-    agents = found[:ROWS]
+    one_more = list(ordered[ROWS * (page - 1) : ROWS * page + 1])
+    agents = one_more[:ROWS]
     since = figures.day_of(clock.now()) - (DAYS - 1) * DAY
     period = Period(since, figures.day_of(clock.now()) + DAY)
     lines = {agent.slug: _line(agent, since) for agent in agents}
@@ -92,7 +92,7 @@ def listing(principal: Principal, page: int = 1) -> tuple[list[Entry], bool]:
     ]
     for entry in entries:
         entry.line.p95 = figures.percentile(buckets.get(entry.agent.slug, {}), 0.95)
-    return entries, len(found) > ROWS
+    return entries, len(one_more) > ROWS
 
 
 def of(principal: Principal, agent: Agent) -> Entry:

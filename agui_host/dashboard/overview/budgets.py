@@ -174,13 +174,13 @@ def _list(request: HttpRequest, principal: Principal, form: BudgetForm) -> HttpR
     visible = manage.visible(principal)
     manage.count(principal)
     number = whole(request.GET.get("page", ""), 1, MOST_PAGES) or 1
-    found = list(visible.order_by("-pk")[ROWS * (number - 1) : ROWS * number + 1])
-    rows = found[:ROWS]
+    budgets = list(visible.order_by("-pk")[ROWS * (number - 1) : ROWS * number + 1])
+    rows = budgets[:ROWS]
     filters = _filters(principal, rows)
     context = {
         "principal": principal,
         "rows": [Row(row, filters.get(row.key)) for row in rows],
-        "next": number + 1 if len(found) > ROWS else None,
+        "next": number + 1 if len(budgets) > ROWS else None,
         "at_limit": AT_LIMIT,
         "manages": principal.can("manage_budgets"),
         "form": form,

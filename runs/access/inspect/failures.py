@@ -73,8 +73,8 @@ def raised(principal: Principal, issues: Iterable[Issue]) -> dict[UUID, str]:
     """The newest exception of each issue that has one, by issue; none without the right."""
     if not principal.can("manage_agents"):
         return {}
-    seen = IssueRun.objects.for_team(principal.team).filter(to_reader(principal))
-    newest = Subquery(seen.filter(issue=OuterRef("pk")).order_by("-run").values("run")[:1])
+    failing = IssueRun.objects.for_team(principal.team).filter(to_reader(principal))
+    newest = Subquery(failing.filter(issue=OuterRef("pk")).order_by("-run").values("run")[:1])
     rows = Issue.objects.for_team(principal.team).filter(pk__in=[issue.pk for issue in issues])
     of_run = {run: issue for issue, run in rows.values_list("pk", newest)}
     stored = Failure.objects.for_team(principal.team).filter(run__in=of_run)

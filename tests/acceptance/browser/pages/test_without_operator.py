@@ -324,11 +324,11 @@ def test_alpine_reads_the_steps_of_a_program(enter: Enter, host: Host) -> None:
             headers={**place, "Stream-Closed": "true"},
         )
     assert fed.status_code == 200, fed.text
-    seen: list[dict[str, Any]] = page.evaluate(ALPINE, started["ag_ui_stream"])
-    assert [event["type"] for event in seen] == [
+    events: list[dict[str, Any]] = page.evaluate(ALPINE, started["ag_ui_stream"])
+    assert [event["type"] for event in events] == [
         "run_started", "step_started", "text_message_content", "step_finished",
     ]  # fmt: skip
-    assert seen[0]["metadata"]["task"] == "Copy"
-    assert seen[3]["status"] == "completed"
+    assert events[0]["metadata"]["task"] == "Copy"
+    assert events[3]["status"] == "completed"
     cannot_change(enter("member"), "copier")
     cannot_connect(enter("member"))
