@@ -13,7 +13,7 @@ MATCH = "agui.match"
 
 
 class Match(NamedTuple):
-    """The first pattern that fits an address, what it took from it, and its routes.
+    """The first pattern that fits an address, its arguments, and its routes.
 
     The pattern is empty if there is no such route.
     """
@@ -34,7 +34,7 @@ class Router:
         self.routes = [_pattern(address) for address in (*self._choices, "")]
 
     def match(self, scope: Scope) -> Match:
-        """What the address of a request leads to."""
+        """The match of a request's address."""
         if (known := scope.get(MATCH)) is not None:
             return cast("Match", known)
         # Below a prefix; any number of slashes can be in front, as for Channels' routers.
@@ -48,7 +48,7 @@ class Router:
         return found
 
     def route_of(self, scope: Scope) -> Route | None:
-        """The route that answers a request; None if Django does, or nobody."""
+        """The route that answers a request; None if ``otherwise`` does."""
         return next((route for route in self.match(scope).choices if route.when(scope)), None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
