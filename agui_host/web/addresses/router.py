@@ -39,13 +39,13 @@ class Router:
             return cast("Match", known)
         # Below a prefix; any number of slashes can be in front, as for Channels' routers.
         address = scope["path"].removeprefix(scope.get("root_path", "")).lstrip("/")
-        found = next(
+        match = next(
             Match(name := str(each.pattern), matched[2], self._choices.get(name, ()))
             for each in self.routes
             if (matched := each.pattern.match(address)) is not None
         )
-        scope[MATCH] = found
-        return found
+        scope[MATCH] = match
+        return match
 
     def route_of(self, scope: Scope) -> Route | None:
         """The route that answers a request; None if ``otherwise`` does."""
