@@ -90,8 +90,10 @@ async def test_what_django_answers_each_time(site: Site, request_: dict[str, str
 
 
 @pytest.mark.parametrize("cache", [StaticFiles, AnswerCache])
-@pytest.mark.parametrize("sent", range(4))
-async def test_a_client_that_leaves_does_not_cut_the_file_for_all(sent: int, cache: Any) -> None:
+@pytest.mark.parametrize("messages_taken", range(4))
+async def test_a_client_that_leaves_does_not_cut_the_file_for_all(
+    messages_taken: int, cache: Any
+) -> None:
     """Django sends what it has until the client leaves, and returns as if that were all."""
     messages: list[Any] = [
         {"type": "http.response.start", "status": 200, "headers": FILE},
@@ -99,7 +101,7 @@ async def test_a_client_that_leaves_does_not_cut_the_file_for_all(sent: int, cac
         {"type": "http.response.body", "body": b"b", "more_body": True},
         {"type": "http.response.body"},
     ]
-    cuts = [sent, len(messages)]
+    cuts = [messages_taken, len(messages)]
 
     async def django(scope: Any, receive: Any, send: Any) -> None:
         for message in messages[: cuts.pop(0)]:
