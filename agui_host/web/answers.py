@@ -74,7 +74,7 @@ def log_failure(error: Exception, ours: HostError, **values: Any) -> None:
     """Log the host's own faults; log an outage, which fails every request, only sparingly."""
     if isinstance(ours, Unavailable):
         sparingly(log.warning, "request.unavailable", error=repr(error), **values)
-    elif ours.status >= 500 and ours.status != 501:  # what is not offered is no fault
+    elif ours.status >= 500 and ours.status != 501:  # an absent offer is no fault
         log.exception("request.failed", exc_info=error, **values)
 
 

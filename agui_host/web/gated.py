@@ -81,8 +81,8 @@ class Whole:
     """ASGI middleware for Django: an answer is sent once all of it is there, else not at all.
 
     Django gives its connection back after the last byte, so a slow client would hold one. When the
-    client leaves, Django stops in the middle and returns as usual; what the apps around keep of an
-    answer would be half of it.
+    client leaves, Django stops in the middle and returns as usual; an app around it would keep half
+    an answer.
     """
 
     def __init__(self, app: Any) -> None:

@@ -128,9 +128,6 @@ class Took(models.Model):
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+", db_index=False)
     at = models.DateTimeField()
-    agent = models.ForeignKey(
-        Agent, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False
-    )
     owner = models.CharField(max_length=LONGEST)
     bucket = models.SmallIntegerField()
     runs = models.BigIntegerField(default=0)
@@ -164,6 +161,10 @@ class UsageTook(Took):
 
 class UsageTookHour(Took):
     """Durations by the hour: for windows that begin within a day."""
+
+    agent = models.ForeignKey(
+        Agent, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
 
     class Meta:
         constraints = [

@@ -61,7 +61,7 @@ class RunRequest:
 
 def digest_of(*parts: Any) -> str:
     """The digest of a request: of its body, and of what its address adds to that."""
-    # Each by itself: one that is None would cost a second look at all values of a long body.
+    # Each part alone: None next to a long body would cost a second look at all of its values.
     text = ",".join(map(dumps, parts))
     return hashlib.sha256(f"[{text}]".encode()).hexdigest()
 

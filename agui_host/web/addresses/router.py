@@ -13,7 +13,7 @@ MATCH = "agui.match"
 
 
 class Match(NamedTuple):
-    """The first pattern that fits an address, what it took from it, and its routes.
+    """The first pattern that fits an address, its arguments, and its routes.
 
     The pattern is empty if there is no such route.
     """
@@ -34,21 +34,21 @@ class Router:
         self.routes = [_pattern(address) for address in (*self._choices, "")]
 
     def match(self, scope: Scope) -> Match:
-        """What the address of a request leads to."""
+        """The match of a request's address."""
         if (known := scope.get(MATCH)) is not None:
             return cast("Match", known)
         # Below a prefix; any number of slashes can be in front, as for Channels' routers.
         address = scope["path"].removeprefix(scope.get("root_path", "")).lstrip("/")
-        found = next(
+        match = next(
             Match(name := str(each.pattern), matched[2], self._choices.get(name, ()))
             for each in self.routes
             if (matched := each.pattern.match(address)) is not None
         )
-        scope[MATCH] = found
-        return found
+        scope[MATCH] = match
+        return match
 
     def route_of(self, scope: Scope) -> Route | None:
-        """The route that answers a request; None if Django does, or nobody."""
+        """The route that answers a request; None if ``otherwise`` does."""
         return next((route for route in self.match(scope).choices if route.when(scope)), None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

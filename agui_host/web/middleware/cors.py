@@ -32,7 +32,7 @@ def is_preflight(scope: Scope) -> bool:
 
 
 def granted(scope: Scope, headers: RawHeaders) -> RawHeaders:
-    """The headers of an answer with those that let the asking page read it, if it can."""
+    """The headers of an answer, and the permission for a listed page to read it."""
     if (origin := headers_of(scope).get("origin")) is None or not (ours := _grants(origin)):
         return headers
     names = {name for name, _ in ours}

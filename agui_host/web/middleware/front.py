@@ -1,4 +1,4 @@
-"""What every request and socket passes first, and what the head of every answer gets.
+"""The first checks of every request and socket, and the last changes to every answer's head.
 
 Each rule has its home in a module next to this one; their order is here. Streams are served by ASGI
 consumers, which no Django middleware guards.
@@ -21,7 +21,7 @@ from agui_host.web.scope import App, Receive, Scope, Send
 
 
 class Front:
-    """ASGI middleware: passes on what is fit for the app, and completes the head of each answer.
+    """ASGI middleware: passes sound requests on, and completes the head of each answer.
 
     Binds ``request_id`` for the logs, and sets ``ADDRESS`` for everything done on behalf of the
     request.
@@ -33,7 +33,7 @@ class Front:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self.app
         if not is_bounded(scope.get("headers", ())):
-            # Nothing reads headers that were refused.
+            # No app reads headers that were refused.
             scope, app = {**scope, "headers": []}, refuse_headers
         elif holds_nul(scope):
             app = refuse_nul
