@@ -41,6 +41,24 @@ def is_too_large(payload: bytes, most: int) -> bool:
     return len(payload) > MAX_VALUES and has_too_many_values(payload)
 
 
+MEMBER, ELEMENT, ARRAY, OBJECT = 80, 40, 80, 150
+"""Bytes of memory for each colon, comma and bracket of JSON, in addition to its text. Measured with
+objects of many and of few members, arrays of numbers and empty arrays, it is 1 to 2 times what they
+take, up to 5 times for arrays of small integers."""
+
+
+def memory_of(payload: bytes | str) -> int:
+    """About how many bytes the parsed value of a JSON text takes."""
+    if isinstance(payload, bytes):
+        members, elements = payload.count(b":"), payload.count(b",")
+        arrays, objects = payload.count(b"["), payload.count(b"{")
+    else:
+        members, elements = payload.count(":"), payload.count(",")
+        arrays, objects = payload.count("["), payload.count("{")
+    values = MEMBER * members + ELEMENT * elements + ARRAY * arrays + OBJECT * objects
+    return len(payload) + values
+
+
 def weight(payload: bytes | str) -> int:
     """The length of a JSON text, plus ``CONTAINER_BYTES`` for each bracket that opens.
 
