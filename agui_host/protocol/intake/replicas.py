@@ -117,8 +117,9 @@ class Replicas:
 
     def measured(self) -> int:
         """The same after a look at all values; for a thread, while no event is taken."""
-        values = {None: self.state, **self._activities}
-        self._memory = {name: memory_of(text_of(value)) for name, value in values.items()}
+        self._memory = {None: memory_of(text_of(self.state))}
+        for name, value in self._activities.copy().items():
+            self._memory[name] = memory_of(text_of(value))
         self.work += sum(self._memory.values()) // WEIGHT_PER_UNIT
         return self.memory
 
