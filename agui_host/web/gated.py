@@ -78,9 +78,11 @@ class Gated:
 
 
 class Whole:
-    """ASGI middleware for Django: an answer is sent once all of it is there.
+    """ASGI middleware for Django: an answer is sent once all of it is there, else not at all.
 
-    Django gives its connection back after the last byte, so a slow client would hold one.
+    Django gives its connection back after the last byte, so a slow client would hold one. When the
+    client leaves, Django stops in the middle and returns as usual; what the apps around keep of an
+    answer would be half of it.
     """
 
     def __init__(self, app: Any) -> None:
@@ -93,5 +95,10 @@ class Whole:
             messages.append(message)
 
         await self.app(scope, receive, collect)
-        while messages:
-            await send(messages.popleft())
+        if messages and _is_last(messages[-1]):
+            while messages:
+                await send(messages.popleft())
+
+
+def _is_last(message: Any) -> bool:
+    return message["type"] == "http.response.body" and not message.get("more_body")

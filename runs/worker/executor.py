@@ -291,11 +291,12 @@ class Execution:
                 self._append(records)
                 if self.intake.ended:
                     break
-                due, count, records = work.add(records, replicas.work), len(records), []
+                pace.left -= len(records)
+                due = work.add(records, replicas.work)
+                records = []  # A run that rests holds no long event.
                 if due:
                     await work.settle()
                 replicas.work = 0
-                pace.left -= count
                 if pace.left < 0:
                     await pace.wait()
                 if lease.full:
@@ -318,10 +319,8 @@ class Execution:
 
     def _rest(self) -> None:
         """The remaining events of middleware if the agent did not finish."""
-        if self.chain is None:
-            return
         try:
-            for event in self.chain.rest():
+            for event in self.chain.rest() if self.chain else ():
                 self._append(self.intake.accept(event))
         except (LostLease, AppendFailed):
             raise

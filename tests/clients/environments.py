@@ -13,22 +13,16 @@ def environment(name: str, lock: Path, python: str = sys.executable) -> Path:
     """The ``bin`` of an environment that has what ``lock`` pins; made if it is new."""
     place = ROOT / ".venv" / "peers" / name
     stamp = place / ".stamp"
-    if not locked.is_installed(stamp, lock):
-        pip = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python")]
-        install = [
-            *pip,
-            "install",
-            "-q",
-            "--no-input",
-            "--no-compile",
-            "--no-deps",
-            "--require-hashes",
-            "-r",
-            str(lock),
-        ]
-        for command in ([python, "-m", "venv", "--clear", str(place)], install):
-            subprocess.run(command, capture_output=True, text=True, check=True)
-        locked.note(stamp, lock)
+    with locked.alone(place):
+        if not locked.is_installed(stamp, lock):
+            pip = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python")]
+            install = [
+                *pip, "install", "-q", "--no-input", "--no-compile", "--no-deps",
+                "--require-hashes", "-r", str(lock),
+            ]  # fmt: skip
+            for command in ([python, "-m", "venv", "--clear", str(place)], install):
+                subprocess.run(command, capture_output=True, text=True, check=True)
+            locked.note(stamp, lock)
     return place / "bin"
 
 

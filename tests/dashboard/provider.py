@@ -7,7 +7,7 @@ import secrets
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import jwt
@@ -16,7 +16,26 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 CLIENT, SECRET = "agui", "the-client-secret-of-the-tests-0001"
 
 
-class Provider:
+class Served:
+    """A server on loopback while a ``with`` block lasts; ``paths`` are those of its requests."""
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler], host: str = "127.0.0.1") -> None:
+        self.paths: list[str] = []
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.url = f"http://{host}:{self.server.server_port}"
+        self._thread = Thread(target=self.server.serve_forever, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self._thread.join(10)
+
+
+class Provider(Served):
     """Signs everybody in as ``person``, whose claims a test may change."""
 
     def __init__(self) -> None:
@@ -29,19 +48,7 @@ class Provider:
         self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self.codes: dict[str, dict[str, str]] = {}
         self.tokens: set[str] = set()
-        self.paths: list[str] = []
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = Thread(target=self.server.serve_forever, daemon=True)
-
-    def __enter__(self) -> "Provider":
-        self.thread.start()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join(10)
+        super().__init__(self._handler())
 
     def discovery(self) -> dict[str, Any]:
         return {

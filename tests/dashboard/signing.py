@@ -12,6 +12,8 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
 
+from agui_host.teams.models import Membership, Team
+
 PASSWORD = "correct-horse-battery-staple"
 DORA = "dora@example.com"
 
@@ -56,3 +58,8 @@ def person(name: str, email: str = "") -> User:
 def totp(secret: str) -> str:
     """The code that an authenticator app shows now."""
     return format_hotp_value(hotp_value(secret, next(iter(yield_hotp_counters_from_time()))))
+
+
+def role_of_dora(team: Team) -> str | None:
+    row = Membership.objects.for_team(team).filter(user__email=DORA).first()
+    return row.role if row else None

@@ -1,12 +1,11 @@
 """Sign-in by OpenID Connect, through a provider of the tests' own."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
-from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
@@ -16,31 +15,10 @@ from agui_host.teams.models import Membership, Role
 from tests.acceptance.host import Host
 from tests.cast import Cast
 from tests.dashboard.provider import CLIENT, SECRET, Provider
-from tests.dashboard.signing import DORA, PASSWORD, browser, is_signed_in, person, sign_in
+from tests.dashboard.signing import DORA, browser, is_signed_in
 
 pytestmark = pytest.mark.usefixtures("no_attempts_yet")
 BEGIN = "/account/sso/sso/login/"
-
-
-@pytest.fixture
-def provider() -> Iterator[Provider]:
-    with Provider() as provider:
-        yield provider
-
-
-@pytest.fixture
-def configured(provider: Provider, settings: Any) -> Provider:
-    """The provider, as AGUI_OIDC_… would name it."""
-    app = {
-        "provider_id": "sso",
-        "name": "Acme account",
-        "client_id": CLIENT,
-        "secret": SECRET,
-        "settings": {"server_url": provider.url},
-    }
-    both = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [app]}}
-    settings.SOCIALACCOUNT_PROVIDERS = both
-    return provider
 
 
 def go(client: Client, begin: str = BEGIN, **form: str) -> Any:
@@ -77,17 +55,6 @@ def test_somebody_new_signs_in_where_sign_up_is_open(
     assert User.objects.filter(email=DORA).count() == 1
 
 
-@pytest.mark.parametrize("mode", ["invited", "closed"])
-def test_elsewhere_nobody_comes_in_uninvited(
-    cast: Cast, configured: Provider, settings: Any, mode: str
-) -> None:
-    settings.AGUI_SIGNUP = mode
-    client = browser()
-    assert "by invitation only" in go(client).content.decode()
-    assert not is_signed_in(client)
-    assert not User.objects.filter(email=DORA).exists()
-
-
 @pytest.mark.parametrize("verified", [True, False])
 def test_who_is_invited_comes_in_with_a_proven_address(
     cast: Cast, configured: Provider, verified: bool
@@ -103,42 +70,6 @@ def test_who_is_invited_comes_in_with_a_proven_address(
         assert answer["Location"] == path
         client.post(path)
     assert Membership.objects.filter(team=cast.team, user__email=DORA).exists() is verified
-
-
-def test_a_provider_takes_nobodys_account_over(
-    cast: Cast, configured: Provider, settings: Any
-) -> None:
-    settings.AGUI_SIGNUP = "open"
-    person("dora", DORA)
-    client = browser()
-    answer = go(client)
-    assert not is_signed_in(client)
-    assert answer["Location"] in ("/account/sso/signup/", "/account/verify/")
-
-
-def test_one_connects_it_to_ones_account(cast: Cast, configured: Provider) -> None:
-    person("omar")
-    client = browser()
-    sign_in(client, "omar")
-    assert "Connect Acme account" in client.get("/account/sso/").content.decode()
-    again = go(client, f"{BEGIN}?process=connect")
-    assert again["Location"] == "/account/reauthenticate/"
-    client.post(again["Location"], {"password": PASSWORD})
-    other = browser()
-    go(other)
-    assert other.session["_auth_user_id"] == client.session["_auth_user_id"]
-
-
-def test_the_second_factor_is_asked_here_too(
-    cast: Cast, configured: Provider, settings: Any
-) -> None:
-    settings.AGUI_SIGNUP = "open"
-    go(browser())
-    user = User.objects.get(email=DORA)
-    Authenticator.objects.create(user=user, type="totp", data={"secret": "x"})
-    client = browser()
-    assert go(client)["Location"].startswith("/account/mfa/authenticate/")
-    assert not is_signed_in(client)
 
 
 def test_a_stolen_answer_opens_nothing(cast: Cast, configured: Provider, settings: Any) -> None:

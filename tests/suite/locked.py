@@ -4,6 +4,9 @@ Times do not tell. The files of a clone are as new as the clone, and environment
 clones that link to one ``.venv``.
 """
 
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,6 +19,15 @@ def is_installed(stamp: Path, lock: Path) -> bool:
 def note(stamp: Path, lock: Path) -> None:
     """Everything is installed."""
     stamp.write_text(_digest(lock))
+
+
+@contextmanager
+def alone(environment: Path) -> Iterator[None]:
+    """While no other process of the tests installs into this directory."""
+    environment.parent.mkdir(parents=True, exist_ok=True)
+    with environment.with_name(f"{environment.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _digest(lock: Path) -> str:

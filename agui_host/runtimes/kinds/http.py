@@ -161,7 +161,7 @@ class HttpRuntime:
                             yield each
                         if ended:
                             return
-                        if is_long:  # Its readers are done, but keep it until the next one.
+                        if is_long:  # The gate has copied it; loops that pass it on still have it.
                             event.clear()
             raise RunFailed(
                 RunErrorCode.UPSTREAM_CLOSED, "The remote agent stopped without ending its run."

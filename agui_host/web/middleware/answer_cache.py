@@ -48,6 +48,8 @@ class AnswerCache:
             await send(message)
 
         await self.app(scope, receive, noted)
+        if not messages:  # the client has left
+            return
         start = messages[0]
         if start["status"] == 200 and not any(name == b"set-cookie" for name, _ in _named(start)):
             self._answers[key] = messages

@@ -52,18 +52,23 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment(wheel: Path, extras: str, pins: Path) -> Path:
     """The programs of an environment of its own: the wheel with extras, in the lock's versions.
 
-    It was empty when it was made; only another lock makes it again.
+    It was empty when it was made; only another lock makes it again. Modules that share it can run
+    at once: the first installs, and a wheel with the same content is not installed again.
     """
     place = PLACE / extras.replace(",", "-")
-    stamp, programs = place / ".stamp", place / "bin"
+    stamp, has_wheel, programs = place / ".stamp", place / ".wheel", place / "bin"
     pip = (programs / "python", "-m", "pip", "install", "-q", "--no-input", "--no-compile")
-    if not locked.is_installed(stamp, LOCK):
-        venv.create(place, clear=True, with_pip=True)
-        versions = re.findall(r"^[\w.\[\]-]+==[^\\\n]+", LOCK.read_text(), re.MULTILINE)
-        pins.write_text("\n".join(pin for pin in versions if "[" not in pin.split("==")[0]))
-        quietly(*pip, "-c", pins, f"{wheel}[{extras}]")
-        locked.note(stamp, LOCK)
-    quietly(*pip, "--force-reinstall", "--no-deps", wheel)
+    with locked.alone(place):
+        if not locked.is_installed(stamp, LOCK):
+            venv.create(place, clear=True, with_pip=True)
+            versions = re.findall(r"^[\w.\[\]-]+==[^\\\n]+", LOCK.read_text(), re.MULTILINE)
+            pins.write_text("\n".join(pin for pin in versions if "[" not in pin.split("==")[0]))
+            quietly(*pip, "-c", pins, f"{wheel}[{extras}]")
+            locked.note(stamp, LOCK)
+            locked.note(has_wheel, wheel)
+        if not locked.is_installed(has_wheel, wheel):
+            quietly(*pip, "--force-reinstall", "--no-deps", wheel)
+            locked.note(has_wheel, wheel)
     return programs
 
 

@@ -1,6 +1,5 @@
 """Groups and domains of the provider become memberships, at each sign-in through it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,31 +21,16 @@ from agui_host.teams.models import (
 )
 from tests.cast import Cast
 from tests.dashboard.conftest import Browse
-from tests.dashboard.provider import CLIENT, SECRET, Provider
-from tests.dashboard.signing import DORA, browser, is_signed_in
+from tests.dashboard.provider import Provider
+from tests.dashboard.signing import DORA, browser, is_signed_in, role_of_dora
 from tests.dashboard.test_openid_connect import go
 
 pytestmark = pytest.mark.usefixtures("no_attempts_yet")
 
 
-@pytest.fixture
-def provider(settings: Any) -> Iterator[Provider]:
-    """The provider, as AGUI_OIDC_… would name it."""
-    with Provider() as provider:
-        app = {
-            "provider_id": "sso", "name": "Acme account", "client_id": CLIENT, "secret": SECRET,
-            "settings": {"server_url": provider.url},
-        }  # fmt: skip
-        settings.SOCIALACCOUNT_PROVIDERS = {
-            "openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [app]}
-        }
-        settings.AGUI_SIGNUP = "invited"
-        yield provider
-
-
-def role_of_dora(team: Team) -> str | None:
-    row = Membership.objects.for_team(team).filter(user__email=DORA).first()
-    return row.role if row else None
+@pytest.fixture(autouse=True)
+def invited_only(settings: Any) -> None:
+    settings.AGUI_SIGNUP = "invited"
 
 
 def acts(team: Team) -> list[str]:
@@ -58,7 +42,9 @@ def give(team: Team, group: str, role: Role, *, for_everyone: bool = True) -> No
     GroupRule.objects.create(team=team, group=group, role=role, for_everyone=for_everyone)
 
 
-def test_a_group_gives_a_role_changes_it_and_takes_it_away(cast: Cast, provider: Provider) -> None:
+def test_a_group_gives_a_role_changes_it_and_takes_it_away(
+    cast: Cast, configured: Provider
+) -> None:
     give(cast.team, "crew", Role.MEMBER)
     give(cast.team, "chiefs", Role.ADMIN)
     for groups, role in [
@@ -68,7 +54,7 @@ def test_a_group_gives_a_role_changes_it_and_takes_it_away(cast: Cast, provider:
         (["others"], None),
         (None, None),
     ]:
-        provider.person["groups"] = groups
+        configured.person["groups"] = groups
         client = browser()
         go(client)
         assert is_signed_in(client)
@@ -77,32 +63,32 @@ def test_a_group_gives_a_role_changes_it_and_takes_it_away(cast: Cast, provider:
     assert acts(cast.team) == ["member.added", "member.changed", "member.changed", "member.removed"]
 
 
-def test_who_loses_the_group_loses_their_keys(cast: Cast, provider: Provider) -> None:
+def test_who_loses_the_group_loses_their_keys(cast: Cast, configured: Provider) -> None:
     give(cast.team, "chiefs", Role.ADMIN)
-    provider.person["groups"] = ["chiefs"]
+    configured.person["groups"] = ["chiefs"]
     go(browser())
     dora = User.objects.get(email=DORA)
     key, _ = ApiKey.objects.create_key(team=cast.team, name="k", created_by=dora)
-    provider.person["groups"] = []
+    configured.person["groups"] = []
     go(browser())
     assert ApiKey.objects.for_team(cast.team).get(pk=key.pk).revoked
 
 
-def test_the_last_owner_stays(cast: Cast, provider: Provider) -> None:
+def test_the_last_owner_stays(cast: Cast, configured: Provider) -> None:
     give(cast.team, "owners", Role.OWNER)
-    provider.person["groups"] = ["owners"]
+    configured.person["groups"] = ["owners"]
     go(browser())
     Membership.objects.for_team(cast.team).exclude(user__email=DORA).filter(
         role=Role.OWNER
     ).delete()
-    provider.person["groups"] = []
+    configured.person["groups"] = []
     client = browser()
     go(client)
     assert is_signed_in(client)
     assert role_of_dora(cast.team) == Role.OWNER
 
 
-def test_people_of_a_domain_need_no_invitation(cast: Cast, provider: Provider) -> None:
+def test_people_of_a_domain_need_no_invitation(cast: Cast, configured: Provider) -> None:
     TeamDomain.objects.create(team=cast.team, domain="example.com", role=Role.VIEWER)
     client = browser()
     go(client)
@@ -123,21 +109,21 @@ def test_people_of_a_domain_need_no_invitation(cast: Cast, provider: Provider) -
     ],
 )
 def test_an_unproven_or_other_address_gets_nowhere(
-    cast: Cast, provider: Provider, claims: dict[str, Any]
+    cast: Cast, configured: Provider, claims: dict[str, Any]
 ) -> None:
     TeamDomain.objects.create(team=cast.team, domain="example.com", role=Role.VIEWER)
     give(cast.team, "crew", Role.ADMIN, for_everyone=False)
-    provider.person |= {"groups": ["crew"], **claims}
+    configured.person |= {"groups": ["crew"], **claims}
     client = browser()
     go(client)
     assert not is_signed_in(client)
     assert not User.objects.filter(username="dora").exists()
 
 
-def test_an_owners_rule_is_for_people_of_the_domain_only(cast: Cast, provider: Provider) -> None:
+def test_an_owners_rule_is_for_people_of_the_domain_only(cast: Cast, configured: Provider) -> None:
     give(cast.team, "crew", Role.ADMIN, for_everyone=False)
     give(cast.other_team, "crew", Role.MEMBER, for_everyone=True)
-    provider.person["groups"] = ["crew"]
+    configured.person["groups"] = ["crew"]
     go(browser())
     assert role_of_dora(cast.team) is None
     assert role_of_dora(cast.other_team) == Role.MEMBER
@@ -146,8 +132,8 @@ def test_an_owners_rule_is_for_people_of_the_domain_only(cast: Cast, provider: P
     assert role_of_dora(cast.team) == Role.ADMIN
 
 
-def test_a_membership_that_people_made_stays_theirs(cast: Cast, provider: Provider) -> None:
-    provider.person |= {"groups": ["crew"]}
+def test_a_membership_that_people_made_stays_theirs(cast: Cast, configured: Provider) -> None:
+    configured.person |= {"groups": ["crew"]}
     give(cast.other_team, "crew", Role.MEMBER)
     go(browser())
     dora = User.objects.get(email=DORA)
@@ -155,26 +141,26 @@ def test_a_membership_that_people_made_stays_theirs(cast: Cast, provider: Provid
     give(cast.team, "crew", Role.ADMIN)
     go(browser())
     assert role_of_dora(cast.team) == Role.VIEWER
-    provider.person["groups"] = []
+    configured.person["groups"] = []
     go(browser())
     assert role_of_dora(cast.team) == Role.VIEWER
     assert role_of_dora(cast.other_team) is None
 
 
 @pytest.mark.parametrize("claim", [{"a": 1}, 7, [1, None, "", ["crew"], "cr\0ew"], "x" * 300, True])
-def test_odd_claims_give_nothing(cast: Cast, provider: Provider, claim: Any) -> None:
+def test_odd_claims_give_nothing(cast: Cast, configured: Provider, claim: Any) -> None:
     give(cast.team, "crew", Role.ADMIN)
-    provider.person["groups"] = claim
+    configured.person["groups"] = claim
     client = browser()
     assert "by invitation only" in go(client).content.decode()
 
 
-def test_a_reference_to_groups_changes_nothing(cast: Cast, provider: Provider) -> None:
+def test_a_reference_to_groups_changes_nothing(cast: Cast, configured: Provider) -> None:
     give(cast.team, "crew", Role.ADMIN)
-    provider.person["groups"] = ["crew"]
+    configured.person["groups"] = ["crew"]
     go(browser())
-    del provider.person["groups"]
-    provider.person["_claim_names"] = {"groups": "src1"}
+    del configured.person["groups"]
+    configured.person["_claim_names"] = {"groups": "src1"}
     client = browser()
     go(client)
     assert is_signed_in(client)
@@ -212,7 +198,7 @@ def test_an_owner_makes_and_removes_a_rule_on_the_page(cast: Cast, browse: Brows
 
 
 def test_an_account_that_a_directory_made_opens_by_the_provider_only(
-    cast: Cast, provider: Provider
+    cast: Cast, configured: Provider
 ) -> None:
     TeamDomain.objects.create(team=cast.team, domain="example.com", role=Role.VIEWER)
     text = keys.create_key(cast.team, "okta", Role.OWNER, scopes=[Scope.SCIM])[1]
@@ -222,11 +208,11 @@ def test_an_account_that_a_directory_made_opens_by_the_provider_only(
         "/scim/v2/Users", {"userName": DORA}, content_type="application/json", headers=headers
     )
     assert made.status_code == 201
-    provider.person["email_verified"] = False
+    configured.person["email_verified"] = False
     unproven = browser()
     go(unproven)
     assert not is_signed_in(unproven)
-    provider.person["email_verified"] = True
+    configured.person["email_verified"] = True
     client = browser()
     go(client)
     assert is_signed_in(client)

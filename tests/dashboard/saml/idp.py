@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
+from threading import Event
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,6 +18,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 from lxml import etree
+
+from tests.dashboard.provider import Served
 
 P, A = "urn:oasis:names:tc:SAML:2.0:protocol", "urn:oasis:names:tc:SAML:2.0:assertion"
 DS = "http://www.w3.org/2000/09/xmldsig#"
@@ -73,7 +75,7 @@ class Response:
         self.answered, self.recipient = self.id, self.consumer
 
 
-class IdentityProvider:
+class IdentityProvider(Served):
     """Signs everybody in as ``attributes`` have it; ``spoil`` changes a response before signing."""
 
     def __init__(self, host: str = "127.0.0.1") -> None:
@@ -82,21 +84,11 @@ class IdentityProvider:
         self.spoil: Callable[[Response], None] = lambda response: None
         self.after: Callable[[Tree], Tree] = lambda tree: tree
         self.relay: str | None = None
-        self.paths: list[str] = []
         self.away = False
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self.url = f"http://{host}:{self.server.server_port}"
+        self.asked, self.goes_on = Event(), Event()
+        self.goes_on.set()
+        super().__init__(_handler(self), host)
         self.entity_id = f"{self.url}/metadata?a=1&b=2"
-        self.thread = Thread(target=self.server.serve_forever, daemon=True)
-
-    def __enter__(self) -> "IdentityProvider":
-        self.thread.start()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join(10)
 
     def metadata(self, more: str = "") -> str:
         return f"""<?xml version="1.0"?>
@@ -205,6 +197,8 @@ def _handler(provider: IdentityProvider) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             provider.paths.append(urlsplit(self.path).path)
+            provider.asked.set()
+            provider.goes_on.wait(20)
             if provider.away:
                 return self.answer(503, "text/plain", "away")
             if self.path.startswith("/sso?"):

@@ -1,27 +1,22 @@
 """Sign-in by SAML: who comes in, and with which role."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import User
 from lxml import etree
 
 from agui_host.dashboard.account.saml import identity_provider
 from agui_host.teams import keys
 from agui_host.teams.access import invitations
-from agui_host.teams.models import GroupRule, Membership, Role, Scope, Team, TeamDomain
+from agui_host.teams.models import GroupRule, Membership, Role, Scope, TeamDomain
 from tests.cast import Cast
 from tests.dashboard.saml.idp import IdentityProvider
 from tests.dashboard.saml.way import BEGIN, away_of, go
-from tests.dashboard.signing import DORA, PASSWORD, browser, is_signed_in, person, sign_in
+from tests.dashboard.signing import DORA, browser, is_signed_in, role_of_dora
 
 pytestmark = pytest.mark.usefixtures("no_attempts_yet")
-
-
-def role_of_dora(team: Team) -> str | None:
-    row = Membership.objects.for_team(team).filter(user__email=DORA).first()
-    return row.role if row else None
 
 
 def test_the_button_is_there_and_our_metadata(cast: Cast, idp: IdentityProvider) -> None:
@@ -56,17 +51,6 @@ def test_somebody_new_signs_in_where_sign_up_is_open(
     assert idp.paths == ["/metadata"], "it is kept"
 
 
-@pytest.mark.parametrize("mode", ["invited", "closed"])
-def test_elsewhere_nobody_comes_in_uninvited(
-    cast: Cast, idp: IdentityProvider, settings: Any, mode: str
-) -> None:
-    settings.AGUI_SIGNUP = mode
-    client = browser()
-    assert "by invitation only" in go(client, idp).content.decode()
-    assert not is_signed_in(client)
-    assert not User.objects.filter(email=DORA).exists()
-
-
 @pytest.mark.parametrize("address", [DORA, "dora@example.org"])
 def test_an_invited_person_needs_an_address_of_a_verified_domain(
     cast: Cast, idp: IdentityProvider, address: str
@@ -80,42 +64,6 @@ def test_an_invited_person_needs_an_address_of_a_verified_domain(
     assert is_signed_in(client) is (address == DORA)
     if address == DORA:
         assert answer["Location"] == path
-
-
-def test_a_provider_takes_nobodys_account_over(
-    cast: Cast, idp: IdentityProvider, settings: Any
-) -> None:
-    settings.AGUI_SIGNUP = "open"
-    person("dora", DORA)
-    client = browser()
-    answer = go(client, idp)
-    assert not is_signed_in(client)
-    assert answer["Location"] in ("/account/sso/signup/", "/account/verify/")
-
-
-def test_one_connects_it_to_ones_account(cast: Cast, idp: IdentityProvider) -> None:
-    person("omar")
-    client = browser()
-    sign_in(client, "omar")
-    assert "Connect Acme account" in client.get("/account/sso/").content.decode()
-    again = go(client, idp, f"{BEGIN}?process=connect")
-    assert again["Location"] == "/account/reauthenticate/"
-    client.post(again["Location"], {"password": PASSWORD})
-    other = browser()
-    go(other, idp)
-    assert other.session["_auth_user_id"] == client.session["_auth_user_id"]
-
-
-def test_the_second_factor_is_asked_here_too(
-    cast: Cast, idp: IdentityProvider, settings: Any
-) -> None:
-    settings.AGUI_SIGNUP = "open"
-    go(browser(), idp)
-    user = User.objects.get(email=DORA)
-    Authenticator.objects.create(user=user, type="totp", data={"secret": "x"})
-    client = browser()
-    assert go(client, idp)["Location"].startswith("/account/mfa/authenticate/")
-    assert not is_signed_in(client)
 
 
 def test_groups_give_roles_and_take_them_away(cast: Cast, idp: IdentityProvider) -> None:
@@ -176,10 +124,13 @@ def test_metadata_that_are_away_are_said_and_kept_ones_are_used(
 ) -> None:
     settings.AGUI_SIGNUP = "open"
     idp.away = True
-    answer = browser().post(BEGIN)
-    assert answer.status_code == 503
-    assert "does not answer" in answer.content.decode()
+    for _ in range(2):
+        answer = browser().post(BEGIN)
+        assert answer.status_code == 503
+        assert "does not answer" in answer.content.decode()
+    assert len(idp.paths) == 1, "a failed fetch is not repeated at once"
     idp.away = False
+    monkeypatch.setattr(identity_provider, "FIRST", 0.0)
     away = away_of(browser())
     assert away.startswith(f"{idp.url}/sso?tenant=1&app=2&SAMLRequest=")
     idp.away = True
@@ -191,6 +142,25 @@ def test_metadata_that_are_away_are_said_and_kept_ones_are_used(
     monkeypatch.setattr(identity_provider, "LONGEST", 0.0)
     monkeypatch.setattr(identity_provider, "AGAIN", 0.0)
     assert browser().post(BEGIN).status_code == 503
+
+
+def test_a_provider_that_hangs_holds_one_thread(
+    idp: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody can begin a sign-in, and threads are for all teams."""
+    monkeypatch.setattr(identity_provider, "WAIT", 0.0)
+    idp.goes_on.clear()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(identity_provider.known)
+        try:
+            assert idp.asked.wait(20)
+            with pytest.raises(identity_provider.Lost):
+                identity_provider.known()
+            assert not first.done()
+        finally:
+            idp.goes_on.set()
+        assert first.result() == identity_provider.known()
+    assert idp.paths == ["/metadata"]
 
 
 def test_metadata_come_through_the_guard(cast: Cast, idp: IdentityProvider, settings: Any) -> None:

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
+from agui_host.web.gated import Whole
 from agui_host.web.middleware import static_files
+from agui_host.web.middleware.answer_cache import AnswerCache
+from agui_host.web.middleware.compression import Compressed
 from agui_host.web.middleware.static_files import StaticFiles
 from agui_host.web.scope import headers_of
 from tests.asgi import ask as application_ask
@@ -84,6 +87,37 @@ async def test_what_django_answers_each_time(site: Site, request_: dict[str, str
     await site.get(**request_)
     await site.get(**request_)
     assert site.requests == 2
+
+
+@pytest.mark.parametrize("cache", [StaticFiles, AnswerCache])
+@pytest.mark.parametrize("sent", range(4))
+async def test_a_client_that_leaves_does_not_cut_the_file_for_all(sent: int, cache: Any) -> None:
+    """Django sends what it has until the client leaves, and returns as if that were all."""
+    messages: list[Any] = [
+        {"type": "http.response.start", "status": 200, "headers": FILE},
+        {"type": "http.response.body", "body": b"a", "more_body": True},
+        {"type": "http.response.body", "body": b"b", "more_body": True},
+        {"type": "http.response.body"},
+    ]
+    cuts = [sent, len(messages)]
+
+    async def django(scope: Any, receive: Any, send: Any) -> None:
+        for message in messages[: cuts.pop(0)]:
+            await send(message)
+
+    app = cache(Compressed(Whole(django)))
+    scope = {"type": "http", "method": "GET", "path": "/static/a.js", "query_string": b""}
+    got: list[list[Any]] = []
+    for _ in range(2):
+        got.append([])
+
+        async def send(message: Any, to: list[Any] = got[-1]) -> None:
+            to.append(message)
+
+        await app({**scope, "headers": [], "scheme": "http"}, None, send)
+    assert [b"".join(each.get("body", b"") for each in one) for one in got] == [b"", b"ab"]
+    assert got[0] == [], "nothing at all rather than a part"
+    assert not cuts
 
 
 async def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

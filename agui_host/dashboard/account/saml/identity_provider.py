@@ -1,6 +1,7 @@
 """The identity provider that the operator has named: its metadata, fetched or read from a file."""
 
 import asyncio
+import threading
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,9 @@ log = structlog.get_logger(__name__)
 TIMEOUT, MOST_BYTES = 10.0, 4_000_000
 FRESH, AGAIN, LONGEST = 3_600.0, 60.0, 7 * 86_400.0
 """Seconds until metadata are fetched again, also after a failure, and as they are used."""
+FIRST, WAIT = 5.0, 2.0
+"""Seconds until the next try where there are none yet, and for which a sign-in waits for that of
+another one. Anybody can begin a sign-in: a provider that hangs must not hold more than a thread."""
 
 SIGNING = "//md:IDPSSODescriptor/md:KeyDescriptor[not(@use='encryption')]//ds:X509Certificate"
 
@@ -38,12 +42,19 @@ class IdentityProvider:
 
 @dataclass
 class _Cached:
-    provider: IdentityProvider
-    fetched: float
-    tried: float
+    provider: IdentityProvider | None = None
+    fetched: float = 0.0
+    tried: float = float("-inf")
+
+    def pause(self) -> float:
+        """Seconds from the last try to the next one."""
+        if self.provider is None:
+            return FIRST
+        return FRESH if self.tried == self.fetched else AGAIN
 
 
 _cache: dict[str, _Cached] = {}
+_fetching = threading.Lock()
 
 
 def known() -> IdentityProvider:
@@ -53,20 +64,31 @@ def known() -> IdentityProvider:
             return parsed(Path(settings.AGUI_SAML_METADATA_FILE).read_bytes())
         except OSError as error:
             raise Lost(repr(error)) from None
-    now = time.monotonic()
-    entry = _cache.get(url)
-    if entry is not None and now - entry.tried < (FRESH if entry.tried == entry.fetched else AGAIN):
-        return entry.provider
+    entry = _cache.setdefault(url, _Cached())
+    if time.monotonic() - entry.tried >= entry.pause() and _fetching.acquire(
+        timeout=WAIT if entry.provider is None else 0
+    ):
+        try:
+            if time.monotonic() - entry.tried >= entry.pause():  # else another one has just tried
+                _renew(entry, url)
+        finally:
+            _fetching.release()
+    if entry.provider is None:
+        raise Lost(f"{url} did not answer a moment ago, or has not answered yet")
+    return entry.provider
+
+
+def _renew(entry: _Cached, url: str) -> None:
+    """Fetch the metadata. Raises Lost if they do not come and none are kept."""
     try:
-        provider = parsed(async_to_sync(_fetched)(url))
+        entry.provider = parsed(async_to_sync(_fetched)(url))
+        entry.fetched = entry.tried = time.monotonic()
     except Lost as error:
-        if entry is None or now - entry.fetched > LONGEST:
+        entry.tried = time.monotonic()
+        if entry.provider is None or entry.tried - entry.fetched > LONGEST:
+            entry.provider = None
             raise
         log.warning("saml.metadata_lost", error=str(error))
-        entry.tried = now
-        return entry.provider
-    _cache[url] = _Cached(provider, now, now)
-    return provider
 
 
 def forget() -> None:
