@@ -67,11 +67,11 @@ _kept: contextvars.ContextVar[Kept | None] = contextvars.ContextVar("_kept", def
 
 
 @contextmanager
-def keeping(team: object) -> Iterator[Kept]:
-    """``kept`` is a new live run of this team in the block, and in tasks that it begins."""
-    token = _kept.set(run := Kept(of_this_loop().live, team))
+def keeping(team: object, run: object) -> Iterator[Kept]:
+    """``kept`` is this new live run of a team in the block, and in tasks that it begins."""
+    token = _kept.set(live := Kept(of_this_loop().live, team, run))
     try:
-        yield run
+        yield live
     finally:
         _kept.reset(token)
 

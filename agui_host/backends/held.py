@@ -5,8 +5,11 @@ import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
+import structlog
+
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 
+log = structlog.get_logger(__name__)
 FREE = 1_000_000
 """Memory of a run that is not counted: most runs never get into a ledger."""
 LIVE = (512_000_000, 192_000_000)
@@ -157,8 +160,8 @@ class Live:
 class Kept:
     """What one live run keeps in memory, by part: its state, its input, texts it has half read."""
 
-    def __init__(self, ledger: Live, team: object) -> None:
-        self._ledger, self.team = ledger, str(team)
+    def __init__(self, ledger: Live, team: object, run: object = "") -> None:
+        self._ledger, self.team, self.run = ledger, str(team), str(run)
         self._parts: dict[object, int] = {}
         self._sum = self._counted = 0
         self.exact: Callable[[], Awaitable[None]] | None = None
@@ -192,6 +195,9 @@ class Kept:
             await self.exact()
         clock = asyncio.get_running_loop().time
         until = clock() + ledger.patience
+        if ledger.is_over(self, more):
+            kept = ledger.by_team[self.team] // 1_000_000
+            log.warning("run.waits_for_memory", run=self.run, team=self.team, megabytes=kept)
         while ledger.is_over(self, more):
             try:
                 await ledger.change(until - clock())

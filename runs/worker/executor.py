@@ -113,7 +113,8 @@ async def execute(
     ``stopped``: the cancellation came before the claim was done. Raises CancelledError only after
     the run's end is stored.
     """
-    with scope.limited(claimed.run.team_id), apart.keeping(claimed.run.team_id):  # also in tasks
+    team = claimed.run.team_id
+    with scope.limited(team), apart.keeping(team, claimed.run.pk):  # also in tasks
         execution = Execution(claimed, writer, traceparent)
         task = asyncio.ensure_future(execution.drive())
         task.add_done_callback(lambda _: metrics.runs.dec())
@@ -161,7 +162,7 @@ class Execution:
         timeout = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
         self.limit = min(limits.run_seconds or timeout, timeout)
         self.pace, self.prices = Pace(limits.events_per_second), team_prices.usual()
-        self.work = Work(run.team_id, self.intake, run.input)
+        self.work = Work(run.team_id, self.intake, len(run.input) + prepared.memory)
         self.stopping: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
         self.log = log.bind(run=str(run.pk), agent=run.agent.slug)
 

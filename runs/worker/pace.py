@@ -8,7 +8,6 @@ from typing import TypeVar
 from agui_host.backends import apart, work
 from agui_host.protocol.encoding import Record
 from agui_host.protocol.intake.intake import Intake
-from agui_host.protocol.sizes import memory_of
 
 T = TypeVar("T")
 
@@ -60,13 +59,12 @@ class Work:
 
     __slots__ = ("_intake", "_kept", "_team", "units")
 
-    def __init__(self, team: object, intake: Intake, input: str = "") -> None:
-        """``input`` is kept as well, as text and parsed, for as long as the run lives."""
+    def __init__(self, team: object, intake: Intake, input: int = 0) -> None:
+        """``input``: bytes of memory that the run's input takes, with its history."""
         self._team, self._intake, self._kept = team, intake, apart.kept()
         self._kept.exact = self._measure
         self.units = 0
-        if len(input) > apart.SMALL:
-            self._kept.note(INPUT, len(input) + memory_of(input))
+        self._kept.note(INPUT, input)
 
     def add(self, records: Sequence[Record], more: int) -> bool:
         """Count ``records`` and ``more`` units; True if it is time to ``settle``."""

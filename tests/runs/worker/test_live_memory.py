@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agui_host.backends import apart
-from agui_host.backends.held import FREE, Live
+from agui_host.backends.held import FREE, LIVE, Live
 from agui_host.backends.postgres.bridge import db
 from agui_host.protocol.sizes import memory_of
 from agui_host.protocol.strict_json import dumps
@@ -48,11 +48,14 @@ class Team:
         await call.events(FINISHED)
         await call.gone()
 
-    async def begin(self, far: Peer) -> list["asyncio.Task[Run]"]:
-        agent = await db(
+    async def of(self, far: Peer) -> Agent:
+        return await db(
             Agent.objects.create,
             team=self.cast.team, slug="far", name="Far", kind="http", target=far.url,
         )  # fmt: skip
+
+    async def begin(self, far: Peer) -> list["asyncio.Task[Run]"]:
+        agent = await self.of(far)
         queued = [await db(start, self.cast.alice, agent, threadId=f"t{n}") for n in range(RUNS)]
         return [asyncio.create_task(perform(run, self.writer)) for run in queued]
 
@@ -98,4 +101,24 @@ async def test_above_the_share_the_oldest_continues_and_the_others_end_with_a_re
     assert {run.error_code for run in failed} == {"event_too_large"}
     assert "Keep less in the state" in failed[0].error_message
     assert await team.states() == 1
+    assert not team.live.bytes
+
+
+async def test_the_history_of_its_thread_counts_as_input(cast: Cast, writer: JournalWriter) -> None:
+    """The second run sends one short message, and is given the long one of the first run."""
+    team, counted = Team(cast, writer, Live(*LIVE)), []
+
+    async def answer(call: Call) -> None:
+        counted.append(team.live.bytes)
+        await call.raw(STREAM)
+        await call.events(FINISHED)
+        await call.gone()
+
+    async with peer(answer) as far, asyncio.timeout(60):
+        agent = await team.of(far)
+        for content in ("word " * (2 * FREE // 5), "and?"):
+            message = {"id": content[:4], "role": "user", "content": content}
+            run = await db(start, cast.alice, agent, threadId="t", messages=[message])
+            await perform(run, writer)
+    assert counted[1] > 2 * FREE
     assert not team.live.bytes
