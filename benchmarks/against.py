@@ -1,6 +1,6 @@
 """The same benchmarks on this tree and on another commit, in turns, in one run.
 
-``python -m benchmarks.against COMMIT [NAME …]`` checks the commit out beside this tree, runs each
+``python -m benchmarks.against COMMIT [NAME …]`` unpacks the commit into a folder, runs each
 benchmark in turns (other, this, other, this, …; ``BENCH_ROUNDS`` pairs) and prints for each of its
 figures both medians, their ratio, and the least and the greatest ratio of a pair: what the machine
 itself does to a figure. Both run with this environment's packages.

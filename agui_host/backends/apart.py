@@ -7,13 +7,13 @@ import asyncio
 import contextvars
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from agui_host.backends import work
-from agui_host.backends.held import Held
+from agui_host.backends.held import LIVE, Held, Kept, Live
 
 T = TypeVar("T")
 
@@ -25,6 +25,8 @@ VALUE_BYTES = 150
 member of a large object 140, an object of one member 230."""
 UNDER_WAY = (256_000_000, 96_000_000)
 """Bytes of events that a process and a team have read and not yet appended."""
+EVENT = "event"
+"""The part of a live run that is the event in hand."""
 
 
 class Turns:
@@ -33,7 +35,7 @@ class Turns:
     def __init__(self) -> None:
         self.slots = asyncio.Semaphore(AT_ONCE)
         self.folds = asyncio.Semaphore(AT_ONCE)
-        self.memory = Held(*UNDER_WAY)
+        self.memory, self.live = Held(*UNDER_WAY), Live(*LIVE)
         self.waiting: deque[asyncio.Event] = deque()
         self._payers: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -61,15 +63,34 @@ async def fold_turn(payer: object) -> AsyncIterator[None]:
         yield
 
 
+_kept: contextvars.ContextVar[Kept | None] = contextvars.ContextVar("_kept", default=None)
+
+
+@contextmanager
+def keeping(team: object, run: object) -> Iterator[Kept]:
+    """``kept`` is this new live run of a team in the block, and in tasks that it begins."""
+    token = _kept.set(live := Kept(of_this_loop().live, team, run))
+    try:
+        yield live
+    finally:
+        _kept.reset(token)
+
+
+def kept() -> Kept:
+    """What the live run that calls this keeps; of another caller nothing is counted."""
+    return _kept.get() or Kept(Live(*LIVE), "")
+
+
 @asynccontextmanager
-async def room(payer: object, text: str) -> AsyncIterator[None]:
+async def room(payer: object, text: bytes | str) -> AsyncIterator[None]:
     """Hold the memory that the values of a long event take, from its parsing to its end.
 
     A payer's turn is over when an event is parsed: without this, each of its runs could hold one
     while it waits for the next turn, or for the payer to be below its share. A payer that holds
-    nothing does not wait for others.
+    nothing does not wait for others. A run also waits here while live runs keep too much.
     """
     turns, size = of_this_loop(), sys.getsizeof(text) + VALUE_BYTES * work.values_of(text)
+    await (run := kept()).room(size)
     while not turns.memory.take(payer, size):
         if not turns.memory.of(payer):
             turns.memory.add(payer, size)
@@ -80,9 +101,11 @@ async def room(payer: object, text: str) -> AsyncIterator[None]:
         finally:
             if given_back in turns.waiting:
                 turns.waiting.remove(given_back)
+    run.note(EVENT, size)
     try:
         yield
     finally:
+        run.note(EVENT, 0)
         turns.memory.give_back(payer, size)
         while turns.waiting:
             turns.waiting.popleft().set()

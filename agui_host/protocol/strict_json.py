@@ -76,10 +76,15 @@ def _is_finite(root: Any) -> bool:
 
 def size_of(value: Any) -> int:
     """The size in bytes of the JSON of any value of an agent."""
+    return len(text_of(value))
+
+
+def text_of(value: Any) -> bytes | str:
+    """JSON of any value of an agent, to be measured: NaN is written as null."""
     try:
-        return len(orjson.dumps(value, option=_OPTIONS))
+        return orjson.dumps(value, option=_OPTIONS)
     except TypeError:
-        return len(dumps_any(value))
+        return dumps_any(value)
 
 
 class BadJson(BadRequest):

@@ -17,6 +17,8 @@ from agui_host.protocol import patient_json
 from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.input import healing, legacy_answer
 from agui_host.protocol.questions import delivery
+from agui_host.protocol.sizes import memory_of
+from agui_host.protocol.strict_json import text_of
 from events import checkpoints, journal
 from events.models import Checkpoint
 from runs.lifecycle.pieces import storing
@@ -49,12 +51,13 @@ class Prepared:
     """The effective input of a run, and the input that RUN_STARTED echoes: only what is new.
 
     ``history``: all messages whose ids readers may hold, including superseded ones. ``repairs``:
-    what was healed in the input, and how often.
+    what was healed in the input, and how often. ``memory``: about how many bytes all of it takes.
     """
 
     input: Wire
     echo: Wire
     history: list[Wire]
+    memory: int
     repairs: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -132,10 +135,12 @@ def prepare(run: Run, fold: Fold, carried: Iterable[Wire] = ()) -> Prepared:
     healed = healing.Healed(visible, {})
     if run.agent.heals_history and not run.agent.is_fed:  # that one is given no input
         healed = healing.heal(visible, _waiting(visible, fold, body))
+    history = [*stored, *merged.fresh]
     return Prepared(
         input={**delivery.handed(body), "messages": healed.messages, "state": state},
         echo={**body, "messages": merged.fresh},
-        history=[*stored, *merged.fresh],
+        history=history,
+        memory=memory_of(text_of({**body, "messages": history, "state": state})),
         repairs=healed.repairs,
     )
 

@@ -17,7 +17,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError
 
-from agui_host.backends import metrics
+from agui_host.backends import apart, metrics
 from agui_host.backends.postgres import clock, scope
 from agui_host.backends.postgres.bridge import db
 from agui_host.protocol.encoding import Record
@@ -113,7 +113,8 @@ async def execute(
     ``stopped``: the cancellation came before the claim was done. Raises CancelledError only after
     the run's end is stored.
     """
-    with scope.limited(claimed.run.team_id):  # tasks and threads of the run take it along
+    team = claimed.run.team_id
+    with scope.limited(team), apart.keeping(team, claimed.run.pk):  # also in tasks
         execution = Execution(claimed, writer, traceparent)
         task = asyncio.ensure_future(execution.drive())
         task.add_done_callback(lambda _: metrics.runs.dec())
@@ -160,8 +161,8 @@ class Execution:
         self.watch = Watch(run)
         timeout = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
         self.limit = min(limits.run_seconds or timeout, timeout)
-        self.prices = team_prices.usual()
-        self.pace, self.work = Pace(limits.events_per_second), Work(run.team_id)
+        self.pace, self.prices = Pace(limits.events_per_second), team_prices.usual()
+        self.work = Work(run.team_id, self.intake, len(run.input) + prepared.memory)
         self.stopping: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
         self.log = log.bind(run=str(run.pk), agent=run.agent.slug)
 
@@ -192,7 +193,7 @@ class Execution:
             await self._end_refused()
         finally:
             inboxes.inboxes().close(self.run.pk)
-            self.work.charge()
+            self.work.close()
             if self.trace is not None:
                 self.trace.close()
             await self.checkpoints.close()

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from agui_host.backends import apart, work
 from agui_host.protocol.encoding import Record
+from agui_host.protocol.intake.intake import Intake
 
 T = TypeVar("T")
 
@@ -14,6 +15,10 @@ EVENT = 20
 """Units of work for each event, in addition to its text."""
 TIMES = 3
 """How often the values of a long event are gone through: it is parsed, checked and written."""
+ID_BYTES = 130
+"""Memory of an id in one of the tables of an intake."""
+STATE, INPUT = "state", "input"
+"""Parts of what a live run keeps."""
 LUMP = 20_000
 """Units that are charged at once: some milliseconds, after which other runs get their turn."""
 
@@ -47,13 +52,19 @@ class Pace:
 
 
 class Work:
-    """Charges a run's work to its team, and pauses the run while the team is above its share."""
+    """Charges a run's work to its team, and pauses the run while the team is above its share.
 
-    __slots__ = ("_team", "units")
+    What the run keeps is counted at the same time: memory grows only with work.
+    """
 
-    def __init__(self, team: object) -> None:
-        self._team = team
+    __slots__ = ("_intake", "_kept", "_team", "units")
+
+    def __init__(self, team: object, intake: Intake, input: int = 0) -> None:
+        """``input``: bytes of memory that the run's input takes, with its history."""
+        self._team, self._intake, self._kept = team, intake, apart.kept()
+        self._kept.exact = self._measure
         self.units = 0
+        self._kept.note(INPUT, input)
 
     def add(self, records: Sequence[Record], more: int) -> bool:
         """Count ``records`` and ``more`` units; True if it is time to ``settle``."""
@@ -80,8 +91,26 @@ class Work:
         return await apart.to_its_end(self._team, call)
 
     async def settle(self) -> None:
-        """Charge, give the loop back once, and return when the team is below its share."""
+        """Charge, give the loop back once, and return when the team is below its shares.
+
+        Raises RunFailed(EVENT_TOO_LARGE) if it keeps too much. With an event in hand the run does
+        not wait for that: the other runs may need the room that the event takes.
+        """
         self.charge()
+        ids = sum(map(len, self._intake.tables()))
+        self._kept.note(STATE, self._intake.replicas.memory + ID_BYTES * ids)
         await asyncio.sleep(0)
+        if not self._kept.of(apart.EVENT):
+            await self._kept.room()
         while (seconds := work.debt(self._team)) > 0:
             await asyncio.sleep(seconds)
+
+    def close(self) -> None:
+        """Charge what is left, and keep nothing more."""
+        self.charge()
+        self._kept.close()
+
+    async def _measure(self) -> None:
+        intake = self._intake
+        exact = await self.apart(intake.replicas.measured)
+        self._kept.note(STATE, exact + ID_BYTES * sum(map(len, intake.tables())))

@@ -20,7 +20,6 @@ from agui_host.protocol.intake.intake import Intake
 from agui_host.protocol.intake.replicas import NO_TEXT
 from agui_host.protocol.intake.tally import Tally
 from agui_host.protocol.questions.rules import Asked
-from agui_host.protocol.sizes import weight
 from agui_host.protocol.strict_json import dumps
 
 CUT = ("messageId", "toolCallId", "stepName")
@@ -104,7 +103,7 @@ class FedIntake(Intake):
     def _mark(self) -> Mark:
         verifier = self._verifier
         return Mark(
-            [table.copy() for table in self._tables()],
+            [table.copy() for table in self.tables()],
             (verifier.ids, verifier.ended, self.terminal),
             self.replicas.mark(),
             copy(self.past),
@@ -116,7 +115,7 @@ class FedIntake(Intake):
 
     def _restore(self, mark: Mark) -> None:
         verifier = self._verifier
-        for table, before in zip(self._tables(), mark.tables, strict=True):
+        for table, before in zip(self.tables(), mark.tables, strict=True):
             table.clear()
             table.update(before)
         verifier.ids, verifier.ended, self.terminal = mark.ends
@@ -126,9 +125,6 @@ class FedIntake(Intake):
         self.remember(mark.memory)
         self.findings.new = mark.findings
 
-    def _tables(self) -> list[dict[Any, Any] | set[str]]:
-        return [*self._verifier.tables(), *self._reused.tables()]
-
     def replay(self, payloads: Iterable[str]) -> None:
         """Follow events that the log has."""
         for payload in payloads:
@@ -136,7 +132,7 @@ class FedIntake(Intake):
             self._verifier.feed(event)
             self._reused.follow(event)
             self.by_rule.note(event)
-            self.replicas.take(event, weight(payload))
+            self.replicas.take(event, payload)
             self.replicas.work += REPLAYED + len(payload) // 16
             self._head += 1
             if event["type"] in DELTA_IDS:

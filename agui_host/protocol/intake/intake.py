@@ -40,7 +40,7 @@ from agui_host.protocol.intake.tally import Tally
 from agui_host.protocol.intake.verifier import Verifier
 from agui_host.protocol.questions.rules import Asked
 from agui_host.protocol.schema import PROTOCOL_VERSION
-from agui_host.protocol.sizes import FRAMING, MAX_EVENT_BYTES, is_too_large, weight
+from agui_host.protocol.sizes import FRAMING, MAX_EVENT_BYTES, is_too_large
 from agui_host.protocol.values import DAY
 from agui_host.protocol.violation import Violation
 
@@ -88,8 +88,7 @@ class Intake:
         self.terminal: dict[str, Any] | None = None
         self._ids = {"threadId": clean_text(thread_id), "runId": clean_text(run_id)}
         self._input, self._protocol_version = input, protocol_version
-        self._max_bytes = max_bytes - FRAMING
-        self._repair, self._clock = repair, clock
+        self._max_bytes, self._repair, self._clock = max_bytes - FRAMING, repair, clock
         self._gate = Gate(self._ids, self._find, clock, repair=repair, raw=raw)
         continued = partial(self._find, "chunks", "continued") if repair else None
         self._chunks, self._early = Chunks(continued), Chunks(continued)
@@ -100,9 +99,8 @@ class Intake:
         self._verifier = Verifier()
         self.replicas = Replicas((input or {}).get("state", {}), max_state, unstated=states)
         self._max_text = self._room = max_text
-        self._seams = Seams()
+        self.findings, self._seams = Findings(), Seams()
         self._waiting_halves = self._seams.waiting
-        self.findings = Findings()
         self._tally: Tally | None = Tally()
         self._lost, self._head, self._agent_started = False, 0, False
 
@@ -140,6 +138,10 @@ class Intake:
     def tally(self) -> Tally | None:
         """The run's counts so far; None if its log began before this intake."""
         return self._tally
+
+    def tables(self) -> list[dict[Any, Any] | set[str]]:
+        """What events have made of the run's parts, by their ids, in a fixed order."""
+        return [*self._verifier.tables(), *self._reused.tables()]
 
     def accept(self, event: Any) -> list[Record]:
         """Take an event of the agent: a mapping or a pydantic model.
@@ -312,7 +314,7 @@ class Intake:
         try:
             for at, event in enumerate(batch):
                 verifier.feed(event)
-                self.replicas.take(event, weight(records[at].payload))
+                self.replicas.take(event, records[at].payload)
         except RunFailed as failed:
             rule, fix = getattr(failed, "rule", ""), None
             if self._repair and isinstance(failed, Violation):
@@ -380,10 +382,8 @@ class Intake:
     def _unusable(self, number: int, reason: str) -> None:
         """Ask a question without its unusable schema, or refuse it if the intake is strict."""
         if not self._repair:
-            raise RunFailed(
-                RunErrorCode.INVALID_EVENT,
-                f"RUN_FINISHED.outcome.interrupts.{number}.responseSchema: {reason}.",
-            )
+            where = f"RUN_FINISHED.outcome.interrupts.{number}.responseSchema"
+            raise RunFailed(RunErrorCode.INVALID_EVENT, f"{where}: {reason}.")
         self._find("response_schema", "dropped")
 
     def _refused(self, failed: RunFailed) -> None:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from agui_host.protocol.deep_copy import deep_copy
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.protocol.patch import PatchFailed, Undo, completed, grown
-from agui_host.protocol.sizes import CONTAINER_BYTES
-from agui_host.protocol.strict_json import size_of
+from agui_host.protocol.sizes import CONTAINER_BYTES, ELEMENT, memory_of, weight
+from agui_host.protocol.strict_json import size_of, text_of
 from agui_host.protocol.violation import Event, Violation
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -19,6 +19,14 @@ NO_TEXT = frozenset(
     | {"MESSAGES_SNAPSHOT"}
 )
 """Events that add no text to what readers hold, or replace it."""
+OPENED = frozenset(
+    {"TEXT_MESSAGE_START", "REASONING_START", "REASONING_MESSAGE_START", "TOOL_CALL_START"}
+    | {"TOOL_CALL_RESULT", "STEP_STARTED", "SUBAGENT_STARTED"}
+)
+LONG = 1_000
+"""Bytes of such an event above which its names, and what it was opened with, are counted."""
+MEMORY_PER_WEIGHT = 8
+"""Bytes of memory for each byte of a copied value's weight, at most."""
 
 
 class Mark(NamedTuple):
@@ -28,6 +36,8 @@ class Mark(NamedTuple):
     activities: dict[str, Any]
     sizes: tuple[int, int, int]
     flags: tuple[bool, bool, bool]
+    memory: dict[str | None, int]
+    opened: int
 
 
 class Replicas:
@@ -36,8 +46,9 @@ class Replicas:
     An activity of an earlier run is not known here, so its patches are not checked. Together the
     replicas hold at most ``max_bytes``, plus an eighth: sizes are added up as events come, and
     measured exactly only once the sum has passed the limit. An object or array weighs
-    ``CONTAINER_BYTES`` in addition to its text. ``work`` counts the units that events have cost;
-    the caller charges them and sets it to 0.
+    ``CONTAINER_BYTES`` in addition to its text. Their ``memory`` is added up likewise, an upper
+    bound that ``measured`` replaces; ``opened`` is that of long parts. ``work`` counts the units
+    that events have cost; the caller charges them and sets it to 0.
     """
 
     __slots__ = (
@@ -45,12 +56,14 @@ class Replicas:
         "_added",
         "_borrowed",
         "_known",
+        "_memory",
         "_most",
         "_restated",
         "_rules",
         "_undo",
         "_unstated",
         "changed",
+        "opened",
         "state",
         "work",
     )
@@ -62,14 +75,15 @@ class Replicas:
         """
         self.state = state
         self._most = max_bytes
-        self.work = 0
+        self.work = self.opened = 0
+        self._memory: dict[str | None, int] = {}
         self._known = self._added = self._restated = 0
         self.changed = True
         self._borrowed = True
         self._unstated = unstated
         self._undo: Undo | None = None
         self._activities: dict[str, Any] = {}
-        self._rules: dict[str, Callable[[Event], None]] = {
+        self._rules: dict[str, Callable[[Event, int], None]] = {
             "STATE_SNAPSHOT": self._state_snapshot,
             "STATE_DELTA": self._state_delta,
             "ACTIVITY_SNAPSHOT": self._activity_snapshot,
@@ -77,19 +91,37 @@ class Replicas:
             "MESSAGES_SNAPSHOT": self._messages_snapshot,
         }
 
-    def take(self, event: Event, size: int = 0) -> None:
-        """Follow an event that weighs ``size``; its content becomes part of the replicas.
+    def take(self, event: Event, payload: bytes | str = b"") -> None:
+        """Follow an event, whose JSON is ``payload``; its content becomes part of the replicas.
 
         Raises Violation(patch) if a patch does not apply, in which case nothing has changed. Raises
         RunFailed(EVENT_TOO_LARGE) if the replicas grow too large: the run cannot continue.
         """
         rule = self._rules.get(event["type"])
         if rule is not None:
-            rule(event)
-            self._added += size
+            rule(event, memory_of(payload))
+            self._added += (size := weight(payload))
             self.work += size // WEIGHT_PER_UNIT
             if self._known + self._added > self._most and self._added > self._most // 8:
                 self._measure()
+        elif len(payload) > LONG and event["type"] in OPENED:
+            if event["type"] == "TOOL_CALL_RESULT":  # only its ids are kept
+                self.opened += len(event["messageId"]) + len(event["toolCallId"])
+            else:
+                self.opened += memory_of(payload)
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the replicas and long parts take; more if they were patched."""
+        return sum(self._memory.values()) + self.opened
+
+    def measured(self) -> int:
+        """The same after a look at all values; for a thread, while no event is taken."""
+        self._memory = {None: memory_of(text_of(self.state))}
+        for name, value in self._activities.copy().items():
+            self._memory[name] = memory_of(text_of(value))
+        self.work += sum(self._memory.values()) // WEIGHT_PER_UNIT
+        return self.memory
 
     def before(self, event: Event) -> list[dict[str, Any]]:
         """What must come before an event: the state, before the log's first delta of it.
@@ -140,7 +172,8 @@ class Replicas:
         self._undo = []
         sizes = self._known, self._added, self._restated
         flags = self._borrowed, self._unstated, self.changed
-        return Mark(self.state, self._activities.copy(), sizes, flags)
+        activities, memory = self._activities.copy(), self._memory.copy()
+        return Mark(self.state, activities, sizes, flags, memory, self.opened)
 
     def restore(self, mark: Mark) -> None:
         """Undo what happened since ``mark``; the work stays counted."""
@@ -149,6 +182,7 @@ class Replicas:
         self.state, self._activities = mark.state, mark.activities
         self._known, self._added, self._restated = mark.sizes
         self._borrowed, self._unstated, self.changed = mark.flags
+        self._memory, self.opened = mark.memory, mark.opened
         self._undo = None
 
     def settle(self) -> None:
@@ -165,34 +199,43 @@ class Replicas:
                 f"The run's state and activities are larger than {self._most:,} bytes.",
             )
 
-    def _state_snapshot(self, event: Event) -> None:
+    def _state_snapshot(self, event: Event, memory: int) -> None:
         self._unstated = False
+        self._memory[None] = memory
         if event["snapshot"] is not self.state:
             self.state, self._borrowed, self.changed = event["snapshot"], False, True
 
-    def _state_delta(self, event: Event) -> None:
+    def _state_delta(self, event: Event, memory: int) -> None:
         if self._borrowed:
             self.state, self._borrowed = deep_copy(self.state), False
             self._added += (size := _weight_of(self.state))
             self.work += size // TEXT_PER_VALUE
+            self._add(None, MEMORY_PER_WEIGHT * size)
+        self._add(None, memory)
         self.state = self._applied(event, self.state, event["delta"])
         self.changed = True
 
-    def _activity_snapshot(self, event: Event) -> None:
+    def _activity_snapshot(self, event: Event, memory: int) -> None:
         if event["messageId"] not in self._activities or event.get("replace") is not False:
+            self._memory[event["messageId"]] = memory
             self._activities[event["messageId"]] = event["content"]
 
-    def _activity_delta(self, event: Event) -> None:
+    def _activity_delta(self, event: Event, memory: int) -> None:
         known = self._activities.get(event["messageId"])
         if known is not None:
+            self._add(event["messageId"], memory)
             content = self._applied(event, known, event["patch"], dict)
             self._activities[event["messageId"]] = content
 
-    def _messages_snapshot(self, event: Event) -> None:
+    def _messages_snapshot(self, event: Event, memory: int) -> None:
         # A snapshot with activities contains all of them, in their newest form.
         activities = {m["id"]: m["content"] for m in event["messages"] if m["role"] == "activity"}
         if activities:
             self._activities = activities
+            self._memory = {None: self._memory.get(None, 0), "": memory}
+
+    def _add(self, name: str | None, memory: int) -> None:
+        self._memory[name] = self._memory.get(name, 0) + memory
 
     def _applied(
         self, event: Event, document: Any, patch: Iterable[Event], kind: type = object
@@ -204,6 +247,7 @@ class Replicas:
             raise Violation("patch", f"{event['type']}: {str(failed)[:200]}.") from None
         if growth:  # copied containers weigh more than their text
             self._added += growth + CONTAINER_BYTES // 3 * work
+            self._add("", growth + 2 * ELEMENT * work)
         self.work += work
         return document
 

@@ -8,6 +8,7 @@ One client for each worker process; every hop passes the outbound guard.
 import asyncio
 import json
 import ssl
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
@@ -54,6 +55,8 @@ HEADERS = {
 }
 ATTEMPT = "agui-attempt"
 """The header of a request that another worker of this host has made before, for the same run."""
+TEXTS = "texts"
+"""The part of a live run that is frames: whole ones that wait here, and half a frame."""
 NO_ROOM: AbstractAsyncContextManager[None] = nullcontext()
 """For short events, whose memory is not counted."""
 More = Callable[[], Awaitable[list[str] | Said | None]]
@@ -270,11 +273,17 @@ class Stream:
         self._event_seconds = timeouts.event_seconds
         self._now = asyncio.get_running_loop().time
         self._last = self._now()
+        self._kept = apart.kept()
 
     async def more(self) -> list[str] | None:
         """The next frames, maybe none yet; None at the end. Raises httpx's errors and RunFailed."""
+        if self._kept.of(TEXTS):
+            self._kept.note(TEXTS, self._parser.size)
+            await self._kept.room()
         async for chunk in self._chunks:
             frames, now = self._parser.feed(chunk), self._now()
+            size = self._parser.size + sum(map(sys.getsizeof, frames))
+            self._kept.note(TEXTS, size if size > apart.SMALL else 0)
             # A peer that only sends comments is checked when one comes: no timer for each run.
             if not frames and now - self._last > self._event_seconds:
                 raise httpx.ReadTimeout("no event in time", request=self._response.request)

@@ -56,6 +56,11 @@ class SseParser:
         self._too_large = self._too_large or self._size + len(buffer) > self._max_bytes
         return events
 
+    @property
+    def size(self) -> int:
+        """The bytes of an event that is not complete."""
+        return self._size + len(self._buffer)
+
     def close(self) -> list[str]:
         """The last event, complete but for its empty line. Raises RunFailed(EVENT_TOO_LARGE)."""
         self._refuse()

@@ -9,6 +9,7 @@ import pytest
 from agui_host.backends.postgres.bridge import db
 from agui_host.backends.work import Buckets
 from agui_host.protocol.encoding import Record
+from agui_host.protocol.intake.intake import Intake
 from agui_host.teams.models import TeamLimits
 from runs.worker import pace as pacing
 from runs.worker.pace import EVENT, LUMP, Pace, Work
@@ -96,7 +97,7 @@ async def test_work_is_charged_in_lumps_and_waits_above_the_share(
         slept.append(seconds)
 
     monkeypatch.setattr(pacing.asyncio, "sleep", sleep)
-    work = Work("t")
+    work = Work("t", Intake("t", "r"))
     assert not work.add([], LUMP)
     assert work.add([Record("CUSTOM", b"x" * 160, 0.0)], 0)
     await work.settle()

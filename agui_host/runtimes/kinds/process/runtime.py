@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from agui_host.runtimes.models import Agent
 
 MAX_REASON = 200
+LINES = "lines"
+"""The part of a live run that is lines of its command without their end."""
 MAX_NOTE = 8 * 1024  # bytes of stderr that wait for their newline
 Read = Callable[[], Awaitable[tuple[str, bytes] | Said | None]]
 CONTROL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f]+")
@@ -135,6 +137,7 @@ class Session:
         self._secrets = [(s.encode(), s) for s in command.secrets()]
         self._rest = {"out": bytearray(), "err": bytearray()}
         self._size = 0
+        self._kept = apart.kept()
         self._note = ""
 
     @property
@@ -173,15 +176,20 @@ class Session:
 
     async def events(self, name: str, data: bytes) -> AsyncGenerator[Any, None]:
         """``take``, in a thread if much has to be read."""
-        taking = self.take(name, data)
-        if len(self._rest[name]) + len(data) > apart.SMALL:
-            ready, failed = await apart.to_its_end(self.ctx.team, lambda: _all(taking))
-            for event in ready:
-                yield event
-            if failed is not None:
-                raise failed
+        taking, whole = self.take(name, data), b"\n" in data
+        if whole and len(self._rest[name]) + len(data) > apart.SMALL:
+            async with apart.room(self.ctx.team, bytes(self._rest[name] + data)):
+                ready, failed = await apart.to_its_end(self.ctx.team, lambda: _all(taking))
+                for event in ready:
+                    yield event
+                if failed is not None:
+                    raise failed
         for event in taking:
             yield event
+        size = sum(map(len, self._rest.values()))
+        self._kept.note(LINES, size if size > apart.SMALL else 0)
+        if size > apart.SMALL:
+            await self._kept.room()
 
     def take(self, name: str, data: bytes) -> Iterator[Any]:
         """The events of a piece of output; raises RunFailed over a limit."""
