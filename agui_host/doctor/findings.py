@@ -22,7 +22,7 @@ class Fault(NamedTuple):
 
 
 Check = Callable[[], str | list[Fault]]
-"""Returns what it has looked at, for a line that begins with ok, or the faults."""
+"""Returns the subject that it examined, for a line that begins with ok, or the faults."""
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ def _refusal(error: BaseException | None, limits: Limits | None) -> LimitReached
 def starting(team_id: UUID, *, one_message: bool = False) -> Iterator[None]:
     """A transaction that starts a run; ``one_message`` is one by itself.
 
-    If the start is refused, what it has admitted is rolled back. So it admits once more, as after a
+    If the start is refused, its admissions are rolled back. So it admits once more, as after a
     commit.
     """
     alone = one_message and not connection.in_atomic_block
