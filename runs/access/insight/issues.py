@@ -51,9 +51,11 @@ def listed(principal: Principal, state: str = ALL) -> TeamQuerySet[Any]:
     # Joined, these would be sorted and grouped with each of the runs.
     agents = Agent.objects.for_team(principal.team).only("team", "slug", "name")
     members = Membership.objects.for_team(principal.team).select_related("user")
-    counted: TeamQuerySet[Any] = rows.annotate(
+    counted = rows.annotate(
         count=Count("runs"), first_seen=Min("runs__at"), last_seen=Max("runs__at")
-    ).prefetch_related(Prefetch("agent", agents), Prefetch("assignee", members))
+    )
+    counted = counted.prefetch_related(Prefetch("agent", agents))
+    counted = counted.prefetch_related(Prefetch("assignee", members))
     chosen = {OPEN: counted.filter(IS_OPEN), RESOLVED: counted.exclude(IS_OPEN)}
     return chosen.get(state, counted)
 
