@@ -87,7 +87,7 @@ async def test_one_more_post(cast: Cast, bell: None, settings: Settings) -> None
         async with post() as stream:
             walk.pause()
             assert stream.status == 200
-    check(walk, 249)
+    check(walk, 250)
 
 
 async def test_one_event(
