@@ -13,7 +13,7 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from agui_host.backends import work
-from agui_host.backends.held import LIVE, Held, Kept, Live
+from agui_host.backends.held import LIVE, Held, Memory, Live
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ member of a large object 140, an object of one member 230."""
 UNDER_WAY = (256_000_000, 96_000_000)
 """Bytes of events that a process and a team have read and not yet appended."""
 EVENT = "event"
-"""The part of a live run that is the event in hand."""
+"""The part of a live run that is the current event."""
 
 
 class Turns:
@@ -63,22 +63,22 @@ async def fold_turn(payer: object) -> AsyncIterator[None]:
         yield
 
 
-_kept: contextvars.ContextVar[Kept | None] = contextvars.ContextVar("_kept", default=None)
+_memory: contextvars.ContextVar[Memory | None] = contextvars.ContextVar("_memory", default=None)
 
 
 @contextmanager
-def keeping(team: object, run: object) -> Iterator[Kept]:
-    """``kept`` is this new live run of a team in the block, and in tasks that it begins."""
-    token = _kept.set(live := Kept(of_this_loop().live, team, run))
+def keeping(team: object, run: object) -> Iterator[Memory]:
+    """``memory`` is of this new live run in the block, and in tasks that it begins."""
+    token = _memory.set(live := Memory(of_this_loop().live, team, run))
     try:
         yield live
     finally:
-        _kept.reset(token)
+        _memory.reset(token)
 
 
-def kept() -> Kept:
-    """What the live run that calls this keeps; of another caller nothing is counted."""
-    return _kept.get() or Kept(Live(*LIVE), "")
+def memory() -> Memory:
+    """The memory of the live run that calls this; of another caller nothing is counted."""
+    return _memory.get() or Memory(Live(*LIVE), "")
 
 
 @asynccontextmanager
@@ -90,7 +90,7 @@ async def room(payer: object, text: bytes | str) -> AsyncIterator[None]:
     nothing does not wait for others. A run also waits here while live runs keep too much.
     """
     turns, size = of_this_loop(), sys.getsizeof(text) + VALUE_BYTES * work.values_of(text)
-    await (run := kept()).room(size)
+    await (run := memory()).room(size)
     while not turns.memory.take(payer, size):
         if not turns.memory.of(payer):
             turns.memory.add(payer, size)

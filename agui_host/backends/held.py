@@ -108,7 +108,7 @@ class Live:
         self.process, self.team, self.patience = process, team, patience
         self.by_team: Counter[str] = Counter()
         self.bytes = 0
-        self._runs: dict[Kept, int] = {}
+        self._runs: dict[Memory, int] = {}
         self._waiting: list[asyncio.Event] = []
 
     @property
@@ -116,7 +116,7 @@ class Live:
         """How many runs wait."""
         return len(self._waiting)
 
-    def count(self, run: "Kept", size: int) -> None:
+    def count(self, run: "Memory", size: int) -> None:
         """A run keeps ``size`` bytes now."""
         change = size - self._runs.get(run, 0)
         self.bytes += change
@@ -132,7 +132,7 @@ class Live:
             for each in waiting:
                 each.set()
 
-    def is_over(self, run: "Kept", more: int) -> bool:
+    def is_over(self, run: "Memory", more: int) -> bool:
         """Whether a run has to wait before it keeps ``more`` bytes."""
         team = self.by_team.get(run.team, 0) + more
         if team > self.team and self._is_preceded(run, run.team):
@@ -152,12 +152,12 @@ class Live:
             if less in self._waiting:
                 self._waiting.remove(less)
 
-    def _is_preceded(self, run: "Kept", team: str = "") -> bool:
+    def _is_preceded(self, run: "Memory", team: str = "") -> bool:
         oldest = next((each for each in self._runs if each.team == (team or each.team)), run)
         return oldest is not run
 
 
-class Kept:
+class Memory:
     """What one live run keeps in memory, by part: its state, its input, texts it has half read."""
 
     def __init__(self, ledger: Live, team: object, run: object = "") -> None:
@@ -196,8 +196,8 @@ class Kept:
         clock = asyncio.get_running_loop().time
         until = clock() + ledger.patience
         if ledger.is_over(self, more):
-            kept = ledger.by_team[self.team] // 1_000_000
-            log.warning("run.waits_for_memory", run=self.run, team=self.team, megabytes=kept)
+            megabytes = ledger.by_team[self.team] // 1_000_000
+            log.warning("run.waits_for_memory", run=self.run, team=self.team, megabytes=megabytes)
         while ledger.is_over(self, more):
             try:
                 await ledger.change(until - clock())

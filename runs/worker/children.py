@@ -245,22 +245,22 @@ def _asked_to_stop(keys: list[UUID]) -> set[UUID]:
 
 
 async def _events(run: Run) -> AsyncGenerator[dict[str, Any], None]:
-    kept = apart.kept()
+    memory = apart.memory()
     try:
         async with aclosing(follow(run.pk)) as pages:
             async for frames in pages:
                 for payload in (frames and frames.payloads) or ():
                     if len(payload) > apart.SMALL:  # counted for the parent, until the next event
                         size = len(payload) + apart.VALUE_BYTES * work.values_of(payload)
-                        await kept.room(size)
-                        kept.note(run.pk, size)
+                        await memory.room(size)
+                        memory.note(run.pk, size)
                     else:
-                        kept.note(run.pk, 0)
+                        memory.note(run.pk, 0)
                     yield await _parsed(run.team_id, payload)
     except Reset as error:
         raise _safe(run.agent.slug, error) from error
     finally:
-        kept.note(run.pk, 0)
+        memory.note(run.pk, 0)
 
 
 async def _parsed(team: UUID, payload: bytes) -> dict[str, Any]:

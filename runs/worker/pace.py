@@ -57,14 +57,14 @@ class Work:
     What the run keeps is counted at the same time: memory grows only with work.
     """
 
-    __slots__ = ("_intake", "_kept", "_team", "units")
+    __slots__ = ("_intake", "_memory", "_team", "units")
 
     def __init__(self, team: object, intake: Intake, input: int = 0) -> None:
         """``input``: bytes of memory that the run's input takes, with its history."""
-        self._team, self._intake, self._kept = team, intake, apart.kept()
-        self._kept.exact = self._measure
+        self._team, self._intake, self._memory = team, intake, apart.memory()
+        self._memory.exact = self._measure
         self.units = 0
-        self._kept.note(INPUT, input)
+        self._memory.note(INPUT, input)
 
     def add(self, records: Sequence[Record], more: int) -> bool:
         """Count ``records`` and ``more`` units; True if it is time to ``settle``."""
@@ -93,24 +93,24 @@ class Work:
     async def settle(self) -> None:
         """Charge, give the loop back once, and return when the team is below its shares.
 
-        Raises RunFailed(EVENT_TOO_LARGE) if it keeps too much. With an event in hand the run does
+        Raises RunFailed(EVENT_TOO_LARGE) if it keeps too much. While it has a current event the run does
         not wait for that: the other runs may need the room that the event takes.
         """
         self.charge()
         ids = sum(map(len, self._intake.tables()))
-        self._kept.note(STATE, self._intake.replicas.memory + ID_BYTES * ids)
+        self._memory.note(STATE, self._intake.replicas.memory + ID_BYTES * ids)
         await asyncio.sleep(0)
-        if not self._kept.of(apart.EVENT):
-            await self._kept.room()
+        if not self._memory.of(apart.EVENT):
+            await self._memory.room()
         while (seconds := work.debt(self._team)) > 0:
             await asyncio.sleep(seconds)
 
     def close(self) -> None:
         """Charge what is left, and keep nothing more."""
         self.charge()
-        self._kept.close()
+        self._memory.close()
 
     async def _measure(self) -> None:
         intake = self._intake
         exact = await self.apart(intake.replicas.measured)
-        self._kept.note(STATE, exact + ID_BYTES * sum(map(len, intake.tables())))
+        self._memory.note(STATE, exact + ID_BYTES * sum(map(len, intake.tables())))

@@ -273,17 +273,17 @@ class Stream:
         self._event_seconds = timeouts.event_seconds
         self._now = asyncio.get_running_loop().time
         self._last = self._now()
-        self._kept = apart.kept()
+        self._memory = apart.memory()
 
     async def more(self) -> list[str] | None:
         """The next frames, maybe none yet; None at the end. Raises httpx's errors and RunFailed."""
-        if self._kept.of(TEXTS):
-            self._kept.note(TEXTS, self._parser.size)
-            await self._kept.room()
+        if self._memory.of(TEXTS):
+            self._memory.note(TEXTS, self._parser.size)
+            await self._memory.room()
         async for chunk in self._chunks:
             frames, now = self._parser.feed(chunk), self._now()
             size = self._parser.size + sum(map(sys.getsizeof, frames))
-            self._kept.note(TEXTS, size if size > apart.SMALL else 0)
+            self._memory.note(TEXTS, size if size > apart.SMALL else 0)
             # A peer that only sends comments is checked when one comes: no timer for each run.
             if not frames and now - self._last > self._event_seconds:
                 raise httpx.ReadTimeout("no event in time", request=self._response.request)

@@ -86,5 +86,5 @@ def test_each_section_exists() -> None:
         (section.file, section.heading.rpartition(" › ")[2])
         for section in doc_search.library().sections
     }
-    wanted = {(f"docs/{page}.md", name) for page, tasks in TASKS.items() for name in tasks.values()}
-    assert wanted - headings == set()
+    named = {(f"docs/{page}.md", name) for page, tasks in TASKS.items() for name in tasks.values()}
+    assert named - headings == set()

@@ -137,7 +137,7 @@ class Session:
         self._secrets = [(s.encode(), s) for s in command.secrets()]
         self._rest = {"out": bytearray(), "err": bytearray()}
         self._size = 0
-        self._kept = apart.kept()
+        self._memory = apart.memory()
         self._note = ""
 
     @property
@@ -187,9 +187,9 @@ class Session:
         for event in taking:
             yield event
         size = sum(map(len, self._rest.values()))
-        self._kept.note(LINES, size if size > apart.SMALL else 0)
+        self._memory.note(LINES, size if size > apart.SMALL else 0)
         if size > apart.SMALL:
-            await self._kept.room()
+            await self._memory.room()
 
     def take(self, name: str, data: bytes) -> Iterator[Any]:
         """The events of a piece of output; raises RunFailed over a limit."""
