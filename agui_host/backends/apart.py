@@ -13,7 +13,7 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from agui_host.backends import work
-from agui_host.backends.held import LIVE, Held, Memory, Live
+from agui_host.backends.held import LIVE, Held, Live, Memory
 
 T = TypeVar("T")
 

@@ -93,8 +93,8 @@ class Work:
     async def settle(self) -> None:
         """Charge, give the loop back once, and return when the team is below its shares.
 
-        Raises RunFailed(EVENT_TOO_LARGE) if it keeps too much. While it has a current event the run does
-        not wait for that: the other runs may need the room that the event takes.
+        Raises RunFailed(EVENT_TOO_LARGE) if it keeps too much. While it has a current event the
+        run does not wait for that: the other runs may need the room that the event takes.
         """
         self.charge()
         ids = sum(map(len, self._intake.tables()))
