@@ -32,6 +32,7 @@ export class Fold {
     this.counts = { messages: 0, tools: 0 };
     this.byKey = new Map();
     this.steps = new Map();
+    this.dropped = new Set();
     this.changed.clear();
     this.reordered = true;
   }
@@ -59,6 +60,7 @@ export class Fold {
     if (!item) {
       item = { kind, id, key, seq, owner: this.owner, ...values };
       this.byKey.set(key, item);
+      this.dropped.delete(key);
       this.items.push(item);
       if (kind === "message") this.counts.messages += 1;
       if (kind === "tool") this.counts.tools += 1;
@@ -67,8 +69,9 @@ export class Fold {
     return item;
   }
 
-  /** Text that belongs to an item which the log should have opened; opened here if it did not. */
+  /** Text that belongs to an item which the log should have opened; opened here if it did not. No snapshot's drop is undone. */
   append(kind, id, seq, delta) {
+    if (this.dropped.has(`${kind}:${id}`)) return;
     const item = this.item(kind, id, seq, { text: new Text(), open: true });
     item.text.append(delta);
   }
@@ -88,13 +91,16 @@ export class Fold {
     if (item) this.changed.add(Object.assign(item, { open: false }));
   }
 
-  patch(document, operations, seq) {
+  /** A patch that fails changes nothing; what comes of any other one is passed to `take`. */
+  patch(document, operations, seq, take) {
+    let made;
     try {
-      return applyPatch(document, operations);
+      made = applyPatch(document, operations);
     } catch (error) {
       this.problem = `Event ${seq}: ${error.message}; the patch was left out.`;
-      return document;
+      return;
     }
+    take(made);
   }
 
   /** Take messages as they are; returns the keys of the items that show them. */
@@ -110,17 +116,35 @@ export class Fold {
     return keys;
   }
 
-  /** A snapshot is the whole list: held messages that it leaves out are gone. */
-  reconcile(messages, seq) {
+  /** A snapshot is the whole list: held messages that it leaves out are gone, and so are parts of calls. */
+  reconcile({ messages, metadata }, seq) {
+    for (const item of this.items) if (item.kind === "tool") Object.assign(item, { name: undefined, text: new Text(), result: undefined });
     const keep = this.restate(messages, seq);
+    for (const item of messages.filter(({ toolCalls }) => toolCalls?.length).map(({ id }) => this.byKey.get(`message:${id}`))) {
+      if (!item || keep.has(item.key)) continue; // It only calls now; words can follow.
+      this.changed.add(Object.assign(item, { text: new Text(), attachments: [] }));
+      keep.add(item.key);
+    }
     const told = new Set(messages.map((message) => message.role));
-    const goes = (item) =>
-      HISTORY.has(item.kind) && !keep.has(item.key) &&
-      (told.has(item.kind) || (item.kind !== "activity" && item.kind !== "reasoning"));
+    const activityStays = stayingActivities(metadata, !told.has("activity"));
+    const stays = ({ kind, name }) => (kind === "activity" ? activityStays(name) : kind === "reasoning" && !told.has(kind));
+    const goes = (item) => HISTORY.has(item.kind) && !keep.has(item.key) && !stays(item);
     const kept = this.items.filter((item) => !goes(item));
     if (kept.length === this.items.length) return;
+    for (const item of this.items) if (goes(item)) this.dropped.add(item.key);
     const count = (kind) => kept.filter((item) => item.kind === kind).length;
     const counts = { messages: count("message"), tools: count("tool") };
     Object.assign(this, { items: kept, byKey: new Map(kept.map((item) => [item.key, item])), reordered: true, counts });
   }
+}
+
+/** Which types of activities survive a snapshot that leaves them out: all if it has none (`silent`), unless its metadata lists them. */
+function stayingActivities(metadata, silent) {
+  const declared = metadata?.["@ag-ui/client"];
+  if (declared === undefined) return () => silent;
+  if (declared === null || typeof declared !== "object" || Array.isArray(declared)) return () => true;
+  const { authoritativeActivityTypes: types } = declared;
+  if (types === undefined) return () => silent;
+  if (types === null) return () => false;
+  return Array.isArray(types) && types.every((type) => typeof type === "string") ? (name) => !types.includes(name) : () => true;
 }

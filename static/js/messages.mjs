@@ -5,9 +5,9 @@ import { Text } from "./text.mjs";
 /** One `{kind, id, values}` for each thing that the messages show. */
 export function messagesOf(messages) {
   const found = new Map();
-  const tell = (kind, id, values) => {
+  const tell = (kind, id, values, alone = {}) => {
     const key = `${kind}:${id}`;
-    if (!found.has(key)) found.set(key, { kind, id, values: { open: false } });
+    if (!found.has(key)) found.set(key, { kind, id, values: { open: false, ...alone } });
     Object.assign(found.get(key).values, values);
   };
   for (const message of messages) (TELLERS[message.role] ?? said)(message, tell);
@@ -15,15 +15,20 @@ export function messagesOf(messages) {
 }
 
 const TELLERS = {
-  tool: ({ toolCallId, content, error }, tell) => tell("tool", toolCallId, { result: error ?? content }),
-  reasoning: ({ id, content }, tell) => tell("reasoning", id, { text: new Text(content) }),
-  activity: ({ id, activityType, content }, tell) => 
-    tell("activity", id, { name: activityType, content: structuredClone(content) }),
+  // The owner is that of the call; a result whose call is unknown has its own.
+  tool: ({ toolCallId, content, error, ...rest }, tell) => tell("tool", toolCallId, { result: error ?? content }, ownerOf(rest)),
+  reasoning: ({ id, content, ...rest }, tell) => tell("reasoning", id, { ...ownerOf(rest), text: new Text(content) }),
+  activity: ({ id, activityType, content, ...rest }, tell) =>
+    tell("activity", id, { name: activityType, ...ownerOf(rest), content: structuredClone(content) }),
 };
 
-function said({ id, role, name, content, toolCalls = [], subagentRunId }, tell) {
-  // A snapshot that names no owner takes none away.
-  const owned = subagentRunId === undefined ? {} : { owner: subagentRunId };
+// A snapshot that names no owner takes none away.
+function ownerOf({ subagentRunId }) {
+  return subagentRunId === undefined ? {} : { owner: subagentRunId };
+}
+
+function said({ id, role, name, content, toolCalls = [], ...rest }, tell) {
+  const owned = ownerOf(rest);
   const parts = Array.isArray(content) ? content.filter(({ type }) => type !== "text") : [];
   const text = parts.length ? content.filter(({ type }) => type === "text") : content;
   if (content || !toolCalls.length) tell("message", id, { role, name, ...owned, text: new Text(plain(text)), attachments: parts });

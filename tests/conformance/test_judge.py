@@ -226,3 +226,11 @@ def test_patches_that_apply_here_apply_there(judge: Judge) -> None:
             ]
         )
         assert result(answer)[1] == case["result"], case
+
+
+def test_the_committed_logs(judge: Judge) -> None:
+    """Those that the dashboard's module is tried on as well."""
+    for case in corpus.read_logs():
+        before = (case["events"][0].get("input") or {}).get("state", {})
+        messages, state, _ = result(judge(case["events"], state=before))
+        assert (messages, state) == (case["messages"], case["state"]), case["events"]

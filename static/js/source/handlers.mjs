@@ -47,7 +47,9 @@ export const HANDLERS = {
   },
   REASONING_MESSAGE_CONTENT: appends("reasoning", "messageId"),
   REASONING_MESSAGE_END: closes("reasoning", "messageId"),
-  TOOL_CALL_START({ toolCallId, toolCallName: name, timestamp: since }, seq) {
+  TOOL_CALL_START({ toolCallId, toolCallName: name, parentMessageId: parent, timestamp: since }, seq) {
+    // A call brings back the message that it names, which a snapshot may have dropped.
+    if (this.dropped.has(`message:${parent}`)) this.item("message", parent, seq, { role: "assistant", text: new Text() });
     this.item("tool", toolCallId, seq, { name, text: new Text(), since }).open = true;
   },
   TOOL_CALL_ARGS: appends("tool", "toolCallId"),
@@ -55,13 +57,13 @@ export const HANDLERS = {
   TOOL_CALL_RESULT({ toolCallId, content: result, timestamp: until }, seq) {
     Object.assign(this.item("tool", toolCallId, seq, { text: new Text() }), { result, until });
   },
-  ACTIVITY_SNAPSHOT({ messageId, activityType: name, content, replace = true }, seq) {
+  ACTIVITY_SNAPSHOT({ messageId, activityType: name, content, replace = true, subagentRunId: owner }, seq) {
     if (this.byKey.has(`activity:${messageId}`) && !replace) return;
-    Object.assign(this.item("activity", messageId, seq), { name, content });
+    Object.assign(this.item("activity", messageId, seq), { name, content, owner });
   },
   ACTIVITY_DELTA({ messageId, activityType: name, patch }, seq) {
     const item = this.byKey.get(`activity:${messageId}`);
-    if (item) this.changed.add(Object.assign(item, { name, content: this.patch(item.content, patch, seq) }));
+    if (item) this.patch(item.content, patch, seq, (content) => this.changed.add(Object.assign(item, { name, content })));
   },
   SUBAGENT_STARTED({ subagentRunId, parentSubagentRunId: owner, name, timestamp: since }, seq) {
     this.item("subagent", subagentRunId, seq, { name, owner, since }).open = true;
@@ -76,9 +78,9 @@ export const HANDLERS = {
     this.restore(snapshot);
   },
   STATE_DELTA({ delta }, seq) {
-    this.restore(this.patch(this.state, delta, seq));
+    this.patch(this.state, delta, seq, (state) => this.restore(state));
   },
-  MESSAGES_SNAPSHOT({ messages }, seq) {
-    this.reconcile(messages, seq);
+  MESSAGES_SNAPSHOT(event, seq) {
+    this.reconcile(event, seq);
   },
 };

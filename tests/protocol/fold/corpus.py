@@ -1,6 +1,6 @@
-"""Patches on which each implementation is tried: ours, the dashboard's, the stock client's.
+"""Patches and logs on which each fold is tried: ours, the dashboard's, the stock client's.
 
-``python -m tests.protocol.fold.corpus`` writes the file again.
+``python -m tests.protocol.fold.corpus`` writes both files again.
 """
 
 import copy
@@ -9,12 +9,19 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+from hypothesis import given, settings
+
+from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.patch import PatchFailed, apply
 from agui_host.protocol.pointer import pointer
 from tests.house.repository import ROOT
+from tests.protocol.legal import THOROUGH, Event
+from tests.protocol.logs import expanded, threads
 
-FILE = ROOT / "tests" / "protocol" / "fold" / "patches.json"
+FOLDER = ROOT / "tests" / "protocol" / "fold"
+FILE, LOGS = FOLDER / "patches.json", FOLDER / "logs.json"
 NUMBER, SEED = 600, 31
+DRAWN_LOGS = 150
 KEYS = [
     "a",
     "b",
@@ -115,12 +122,81 @@ def _patch(chance: random.Random, document: Any) -> list[dict[str, Any]]:
     return patch
 
 
+RUN = {"threadId": "thread", "runId": "run-1"}
+USER = {"id": "u", "role": "user", "content": "weather?"}
+CALL = {"id": "c", "type": "function", "function": {"name": "look", "arguments": '{"q":1}'}}
+CALLS: Event = {"id": "m", "role": "assistant", "content": "I look.", "toolCalls": [CALL]}
+RESULT = {"id": "r", "role": "tool", "toolCallId": "c", "content": "a secret"}
+PICTURE = {"type": "image", "source": {"type": "url", "value": "https://a.example/b.png"}}
+LOOKED: list[Event] = [
+    {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"},
+    {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "I look."},
+    {"type": "TEXT_MESSAGE_END", "messageId": "m"},
+    {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "look", "parentMessageId": "m"},
+    {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": '{"q":1}'},
+    {"type": "TOOL_CALL_END", "toolCallId": "c"},
+    {"type": "TOOL_CALL_RESULT", "toolCallId": "c", "messageId": "r", "content": "a secret"},
+]
+SNAPSHOTS: list[list[Event]] = [
+    [USER, CALLS, RESULT],
+    [USER, CALLS],
+    [USER, {**CALLS, "toolCalls": []}, RESULT],
+    [USER, {**CALLS, "toolCalls": []}],
+    [USER, {**CALLS, "content": ""}, RESULT],
+    [USER, CALLS, {**RESULT, "content": "corrected"}],
+    [USER, CALLS, {**RESULT, "content": "", "error": "It failed."}],
+    [USER, {**CALLS, "content": "Corrected."}, {**RESULT, "id": "r2"}],
+    [{**USER, "content": [{"type": "text", "text": "see"}, PICTURE]}, CALLS, RESULT],
+    [USER, {**CALLS, "toolCalls": [{**CALL, "function": {"name": "see", "arguments": "{}"}}]}],
+    [USER, {"id": "other", "role": "assistant", "content": "All is new."}],
+    [],
+]
+
+
+def logs() -> list[dict[str, Any]]:
+    """Each case: the ``events`` of a run, and the ``messages`` and ``state`` of a client."""
+    began = {"type": "RUN_STARTED", **RUN, "input": {**RUN, "messages": [USER], "state": {"a": 1}}}
+    finished = {"type": "RUN_FINISHED", **RUN}
+    drawn: list[list[Event]] = [
+        [began, *LOOKED, {"type": "MESSAGES_SNAPSHOT", "messages": messages}, finished]
+        for messages in SNAPSHOTS
+    ]
+
+    @settings(THOROUGH, max_examples=DRAWN_LOGS, derandomize=True)
+    @given(threads())
+    def draw(events: list[Event]) -> None:
+        log = expanded(events)
+        ends = [
+            at for at, event in enumerate(log) if event["type"] in ("RUN_FINISHED", "RUN_ERROR")
+        ]
+        drawn.append(log[: ends[0] + 1] if ends else log)
+
+    draw()
+    return [{"events": log, **outcome(log)} for log in drawn]
+
+
+def outcome(log: list[Event]) -> dict[str, Any]:
+    """The conversation and the state after a log, by our fold."""
+    fold = Fold()
+    for event in log:
+        fold.feed(event)
+    made: dict[str, Any] = json.loads(json.dumps({"messages": fold.messages, "state": fold.state}))
+    return made
+
+
 def read() -> list[dict[str, Any]]:
-    """The committed cases."""
+    """The committed patches."""
     cases: list[dict[str, Any]] = json.loads(FILE.read_text("utf-8"))
     return cases
 
 
+def read_logs() -> list[dict[str, Any]]:
+    """The committed logs."""
+    cases: list[dict[str, Any]] = json.loads(LOGS.read_text("utf-8"))
+    return cases
+
+
 if __name__ == "__main__":
-    lines = ",\n".join(json.dumps(case, ensure_ascii=False) for case in cases())
-    FILE.write_text(f"[\n{lines}\n]\n", "utf-8")
+    for file, written in ((FILE, cases()), (LOGS, logs())):
+        lines = ",\n".join(json.dumps(case, ensure_ascii=False) for case in written)
+        file.write_text(f"[\n{lines}\n]\n", "utf-8")

@@ -1,9 +1,9 @@
-"""The committed patches: what they do here is what the file says, and the file is of today."""
+"""The committed patches and logs: our folds make of them what the files say."""
 
 import copy
 
 from agui_host.protocol.patch import PatchFailed, apply
-from tests.protocol.fold.corpus import cases, read
+from tests.protocol.fold.corpus import cases, outcome, read, read_logs
 
 
 def test_the_file_has_the_cases_of_today() -> None:
@@ -21,3 +21,11 @@ def test_patches_do_what_the_file_says() -> None:
             assert "result" not in case
             assert document == case["document"], "a patch that fails changes nothing"
     assert results > 200
+
+
+def test_logs_fold_to_what_the_file_says() -> None:
+    seen = set()
+    for case in read_logs():
+        seen.update(event["type"] for event in case["events"])
+        assert outcome(case["events"]) == {name: case[name] for name in ("messages", "state")}
+    assert len(seen) > 20
