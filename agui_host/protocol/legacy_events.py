@@ -21,7 +21,7 @@ Members = Mapping[Any, Any]
 THINKING = frozenset(
     {
         "THINKING_START", "THINKING_END", "THINKING_TEXT_MESSAGE_START",
-        "THINKING_TEXT_MESSAGE_CONTENT", "THINKING_TEXT_MESSAGE_END",
+        "THINKING_TEXT_MESSAGE_CONTENT", "THINKING_TEXT_MESSAGE_END", "THINKING_CONTENT",
     }
 )  # fmt: skip
 MEDIA = frozenset({"image", "audio", "video"})
@@ -71,9 +71,16 @@ class Legacy:
                 self._message = named = self._message or str(uuid4())
             case "THINKING_TEXT_MESSAGE_END":
                 named, self._message = self._message or str(uuid4()), None
+            case "THINKING_CONTENT":
+                # The Dart SDK's: the text of a span, which nothing else opens or ends.
+                named = self._span or self._message or str(uuid4())
+                if not self._span:
+                    self._message = named
             case _:
                 return None
         self._tell("thinking")
+        if kind == "THINKING_CONTENT":
+            return {**members, "type": "REASONING_MESSAGE_CHUNK", "messageId": named}
         modern = kind.replace("THINKING_TEXT_", "REASONING_").replace("THINKING_", "REASONING_")
         return {**members, "type": modern, "messageId": named}
 

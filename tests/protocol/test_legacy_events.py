@@ -64,6 +64,28 @@ def test_thinking_that_never_started_is_mended_as_one_message() -> None:
     assert refused(Log(repair=False), content) == RunErrorCode.INVALID_ORDER
 
 
+@pytest.mark.parametrize("repair", [True, False])
+def test_a_text_that_nothing_opens_is_the_thought_of_its_span(repair: bool) -> None:
+    """The Dart SDK has such a type."""
+    log = Log(repair=repair).take(
+        {"type": "THINKING_START"},
+        {"type": "THINKING_CONTENT", "delta": "hm"},
+        {"type": "THINKING_CONTENT", "delta": "!"},
+        {"type": "THINKING_END"},
+        {"type": "THINKING_START"},
+        {"type": "THINKING_CONTENT", "delta": "Well."},
+        {"type": "THINKING_END"},
+        {"type": "RUN_FINISHED"},
+    )
+    texts: dict[str, str] = {}
+    for event in log.events:
+        if event["type"] == "REASONING_MESSAGE_CONTENT":
+            texts[event["messageId"]] = texts.get(event["messageId"], "") + event["delta"]
+    assert list(texts.values()) == ["hm!", "Well."]
+    assert log.types.count("REASONING_MESSAGE_END") == 2
+    check(log)
+
+
 @pytest.mark.parametrize(
     ("part", "modern"),
     [

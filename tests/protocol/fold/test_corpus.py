@@ -24,8 +24,8 @@ def test_patches_do_what_the_file_says() -> None:
 
 
 def test_logs_fold_to_what_the_file_says() -> None:
-    seen = set()
+    kinds: set[str] = set()
     for case in read_logs():
-        seen.update(event["type"] for event in case["events"])
+        kinds.update(event["type"] for event in case["events"])
         assert outcome(case["events"]) == {name: case[name] for name in ("messages", "state")}
-    assert len(seen) > 20
+    assert len(kinds) > 20
