@@ -91,7 +91,7 @@ export class Fold {
     if (item) this.changed.add(Object.assign(item, { open: false }));
   }
 
-  /** A patch that fails changes nothing; what comes of any other one is passed to `take`. */
+  /** A patch that fails changes nothing; `take` gets the document of any other one. */
   patch(document, operations, seq, take) {
     let made;
     try {

@@ -292,7 +292,8 @@ class LinkView:
         redacted = dict(interrupt)
         for name in ("message", "reason"):
             if name in redacted:
-                redacted[name] = self.hidden.text(redacted[name])
+                # A question about a call repeats its arguments in words.
+                redacted[name] = self.hidden.text(redacted[name], strict=name == "message")
         for name in ("metadata", "responseSchema"):
             if name in redacted:
                 redacted[name] = self._object(redacted[name], name)

@@ -5,8 +5,8 @@ that is reached by these names, however deep, in any JSON that an event carries,
 inside the text of an argument, a result or a message. A name can contain dots itself: that path
 hides a member called ``customer.email`` as well. Array positions, and members whose name is a
 number, are skipped. The top of a document is named after it: ``state``, ``result``, ``metadata``,
-the name of a tool (arguments and results), of a CUSTOM event, the type of an activity. No Django,
-no I/O.
+the name of a tool (arguments and results, also of a call that an approval's data describes), of a
+CUSTOM event, the type of an activity. No Django, no I/O.
 """
 
 import json
@@ -30,6 +30,10 @@ _MEMBERS = {
 }
 """The members of a JSON Patch operation."""
 _LOOKED_INTO = (str, dict, list)
+_CALLED = ("name", "action", "action_name", "tool", "toolName", "tool_name", "toolCallName")
+_ARGUMENTS = frozenset(
+    {"args", "arguments", "input", "parameters", "params", "toolArgs", "tool_args"}
+)
 
 
 class BadPath(ValueError):
@@ -71,6 +75,8 @@ class Redaction:
             return MASK
         if value.__class__ is dict:
             visible = {name: self.value(part, step(trail, name)) for name, part in value.items()}
+            if (tool := _tool_called(value)) is not None:
+                visible = {name: self._of_call(name, part, tool) for name, part in visible.items()}
             return value if all(visible[name] is value[name] for name in visible) else visible
         if value.__class__ is list:
             # Array elements share the array's trail, so nothing hides a number among them.
@@ -80,6 +86,17 @@ class Redaction:
             ]
             return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
         return self.text(value, trail) if value.__class__ is str else value
+
+    def _of_call(self, name: str, part: Any, tool: str) -> Any:
+        """A member of a call that data describes, as approvals do: its arguments are the tool's.
+
+        Descriptions repeat arguments in words, so a text that mentions a path is hidden.
+        """
+        if name in _ARGUMENTS:
+            return self.value(part, (tool,))
+        if part.__class__ is not str or name in _CALLED:
+            return part
+        return self.text(part, (tool,), strict=True)
 
     def text(self, text: str, trail: Trail = (), *, strict: bool = False) -> str:
         """A text, which can be JSON. Broken JSON is hidden if it mentions a path.
@@ -126,6 +143,14 @@ class Redaction:
         value = json.loads(text, object_pairs_hook=pairs)
         visible = self.value(value, trail)
         return text if visible is value and not doubled else dumps_any(visible)
+
+
+def _tool_called(value: Mapping[str, Any]) -> str | None:
+    """The tool's name, if a JSON object describes a call of it."""
+    if _ARGUMENTS.isdisjoint(value):
+        return None
+    names = (value[name] for name in _CALLED if name in value)
+    return next((name for name in names if name.__class__ is str and name), None)
 
 
 def looks_like_json(text: str) -> bool:

@@ -11,7 +11,7 @@ const LOGS = corpus("logs");
 const SHOWN = new Set(["message", "tool", "reasoning", "activity"]);
 
 /**
- * What a page shows of a conversation, by kind and id. A message without words can be one that only
+ * The items of a conversation on a page, by kind and id. A message without words can be one that only
  * calls; of several results without a call, which a page shows as one, the owners can differ.
  */
 function shown(fold) {

@@ -344,3 +344,34 @@ def test_a_question_by_rule_does_not_repeat_a_secret(path: str, event: Any) -> N
     assert SECRET not in everything_in(visible(log, path))
     assert visible(log) == log
     assert is_legal(visible(log, path))
+
+
+ASKED: dict[str, Any] = {"name": "pay", "args": {"password": SECRET}, "description": "Pays."}
+IN_WORDS = f"Tool execution requires approval\n\nTool: pay\nArgs: {{'password': '{SECRET}'}}"
+
+
+@pytest.mark.parametrize("path", ["password", "pay.password", "pay"])
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"action_requests": [ASKED]},
+        {"action_requests": [{**ASKED, "description": IN_WORDS}]},
+        [{"action_request": {"action": "pay", "args": {"password": SECRET}}, "config": {}}],
+        {"type": "tool_approval", "tool_call_id": "c", **ASKED},
+        {"toolName": "pay", "input": {"password": SECRET}},
+        {"function": {"name": "pay", "arguments": json.dumps({"password": SECRET})}},
+        {"decisions": [{"type": "edit", "edited_action": ASKED}]},
+    ],
+    ids=["LangChain", "in words", "HumanInterrupt", "pydantic-ai", "AI SDK", "OpenAI", "edit"],
+)
+def test_a_call_that_a_question_describes_is_a_call(about: Any, path: str) -> None:
+    """Approvals carry the arguments of the tool in data of many forms, and in words."""
+    question = {"id": "q", "reason": "r", "message": IN_WORDS, "metadata": {"raw": about}}
+    log: list[Event] = [
+        {**START, "input": {"resume": [{"interruptId": "q", "payload": about}]}},
+        {"type": "CUSTOM", "name": "on_interrupt", "value": json.dumps(about)},
+        {"type": "STATE_SNAPSHOT", "snapshot": {"calls": [about]}},
+        {**END, "outcome": {"type": "interrupt", "interrupts": [question]}},
+    ]
+    assert SECRET not in everything_in(visible(log, path))
+    assert "pay" in everything_in(visible(log, "pay.other"))
