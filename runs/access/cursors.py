@@ -81,13 +81,11 @@ def of_no_run(cursor: int) -> None:
         raise Reset.to(0)
 
 
-def of_lost_run(run_id: UUID, owner: UUID, since: int) -> None:
-    """Raises Reset if a run that was read ``since`` that epoch is not there and can have been lost.
+def of_lost_run(run_id: UUID, owner: UUID) -> None:
+    """Raises Reset if a run is not there, for a reader of an epoch that has ended.
 
-    For a reader who has lost access to it: where the run went with the history, no right did.
+    Where the run went with the history, no right did.
     """
-    if epochs.latest == since:
-        return
     scope.reach(owner)
     if not Run.objects.already_found().filter(pk=run_id).exists():
         raise Reset.to(0)

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from agui_host.backends import epochs
 from agui_host.backends.epochs import Reset
 from agui_host.backends.postgres.bridge import db_read
 from agui_host.protocol.views.legacy import Older, Version
@@ -206,8 +207,18 @@ async def while_allowed(
         ),
     )
     if refused:
-        await db_read(cursors.of_lost_run, run_id, owner, request.since)
+        await refuse_lost(run_id, owner, request.since)
     return refused
+
+
+async def refuse_lost(run_id: UUID, owner: UUID, since: int) -> None:
+    """Raises Reset if a run that was read ``since`` that epoch was lost with a later one's begin.
+
+    For a reader who has lost access to it; where the epoch is the same, a revocation that ends
+    thousands of streams asks nothing more.
+    """
+    if epochs.latest != since:
+        await db_read(cursors.of_lost_run, run_id, owner)
 
 
 async def _follow_each(

@@ -15,14 +15,14 @@ from agui_host.backends.epochs import Reset
 from agui_host.backends.postgres.bridge import db_read
 from agui_host.protocol.ids import Position
 from agui_host.teams.authentication import Principal
-from agui_host.web.consumers.stream import Logs, followed
+from agui_host.web.consumers.stream import Logs, followed, refuse_lost
 from agui_host.web.host_socket import frames
 from agui_host.web.host_socket.credit import Credit, RunCredit
 from agui_host.web.host_socket.outgoing import Outgoing
 from events import journal
 from events.frames import Frames
 from events.journal import Purged
-from runs.access import cursors, following
+from runs.access import following
 from runs.access.following import Place
 
 PIECE = 32
@@ -117,7 +117,7 @@ class RunSubscription:
     async def refused(self) -> End:
         """A run can also be lost, with the history that it was part of."""
         try:
-            await db_read(cursors.of_lost_run, self._first, self._owner, self._since)
+            await refuse_lost(self._first, self._owner, self._since)
         except Reset as error:
             self.details = error.details
             return End.RESET

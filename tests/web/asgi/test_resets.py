@@ -26,6 +26,7 @@ from tests.asgi import Exchange, ask
 from tests.cast import Cast, LiveRun, start
 from tests.events.first_epoch import first_epoch
 from tests.web.calling import calling
+from tests.web.resets.rewinding import remove
 
 pytestmark = pytest.mark.django_db(transaction=True)
 __all__ = ["first_epoch"]
@@ -155,10 +156,7 @@ async def test_sockets_are_reset(cast: Cast, live: LiveRun) -> None:
 def lose_all(live: LiveRun) -> int:
     """The backup is older than the run."""
     with transaction.atomic():
-        Event.objects.filter(journal=live.run.pk).delete()
-        FeedEntry.objects.of_any_team().filter(run=live.run.pk).delete()
-        Run.objects.filter(pk=live.run.pk).delete()
-        Journal.objects.filter(pk=live.run.pk).delete()
+        remove(live)
         return epochs.begin()
 
 

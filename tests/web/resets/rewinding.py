@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from django.db import transaction
+
 from agui_host.backends import epochs
 from agui_host.backends.postgres.bridge import db
 from events.hub import hub
 from events.models import Epoch, Event, Journal
 from events.writer import JournalWriter
-from runs.models import Run
+from runs.models import FeedEntry, Run
 from tests.asgi import DEADLINE, Exchange
 from tests.cast import LiveRun
 from tests.web.resets.readers import Reader
@@ -36,10 +38,18 @@ def go_back(live: LiveRun, head: int) -> None:
 
 def lose(live: LiveRun) -> None:
     """What a failover does to a run that only the old primary had."""
-    assert Run.objects.filter(pk=live.run.pk).delete()[0]
+    epochs.latest = NUMBER  # A new connection asks before anything is read by it.
+    with transaction.atomic():
+        remove(live)
+        Epoch.objects.create(number=NUMBER, timeline=None, began_at="2026-01-01T00:00Z")
+
+
+def remove(live: LiveRun) -> None:
+    """All rows of a run, as if it had never been."""
+    Event.objects.filter(journal=live.run.pk).delete()
+    FeedEntry.objects.of_any_team().filter(run=live.run.pk).delete()
+    Run.objects.filter(pk=live.run.pk).delete()
     Journal.objects.filter(pk=live.run.pk).delete()
-    Epoch.objects.create(number=NUMBER, timeline=None, began_at="2026-01-01T00:00Z")
-    epochs.latest = NUMBER
 
 
 async def rewind(live: LiveRun, readers: int = 1) -> None:
