@@ -1,7 +1,7 @@
 """Lease: an executor's right to write one journal, through which it appends to the writer."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,21 +103,24 @@ class Lease:
         """How long the commit of all that is not committed takes, as that of so many bytes."""
         return self.bytes + ROW * self.in_flight
 
-    def append(self, records: Iterable[Record], also: Sequence[Also] = ()) -> None:
+    def append(self, records: Sequence[Record], also: Sequence[Also] = ()) -> None:
         """Queue records; ``also`` runs in the transaction that stores them. Raises LostLease."""
         if self.error:
             raise self.error
-        is_first = not self.waiting
-        for record in records:
-            self.waiting.append(record)
-            self.in_flight += 1
-            self.bytes += len(record.payload)
-            was_streaming, self.streaming = self.streaming, record.type in PATIENT
-            self.urgent |= not (was_streaming and self.streaming)
+        was_waiting, was_urgent = bool(self.waiting), self.urgent
+        streaming, urgent, size = self.streaming, was_urgent, 0
+        for kind, payload, _ in records:
+            size += len(payload)
+            was_streaming, streaming = streaming, kind in PATIENT
+            urgent |= not (was_streaming and streaming)
+        self.waiting += records
+        self.in_flight += len(records)
+        self.bytes += size
+        self.streaming, self.urgent = streaming, urgent
         if also:
             self.also.extend(also)
             self.urgent = True
-        if is_first or self.urgent:
+        if not was_waiting or self.urgent is not was_urgent:
             self.enlist(self)
 
     async def room(self) -> None:

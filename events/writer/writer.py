@@ -30,9 +30,8 @@ log = structlog.get_logger(__name__)
 
 COMMIT_ROWS = 500
 """Rows of a commit; one of 1,000 takes 100 ms."""
-HEAVY, HEAVIEST = 32 * 1024, 256 * 1024
-"""Weights of a batch that is committed apart, and of several of them in one commit: it takes 20 to
-80 ms."""
+HEAVY, HEAVIEST = 32 * 1024, 1024 * 1024
+"""Weights of a batch that is committed apart, and of several of them in one commit."""
 AFTER_COMMIT = "agui-after-commit"
 BLOCKED_RESTS = 0.1
 """Seconds until the next try for a run that another transaction blocks."""

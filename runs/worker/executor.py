@@ -373,11 +373,11 @@ class Execution:
         self._append(self.intake.fail(reason, message, **self.spent()))
 
     def _append(self, records: Sequence[Record]) -> None:
-        intake, first = self.intake, self.lease.head + self.lease.in_flight + 1
-        also = inboxes.noted(self.run.pk, self.ctx, records, first)
+        intake, lease = self.intake, self.lease
+        also = inboxes.noted(lease, self.ctx, records)
         if intake.terminal is not None or intake.findings.new:
             also += self._also()
-        self.lease.append(records, also)
+        lease.append(records, also)
         self._note(records)
 
     def _also(self) -> list[Also]:

@@ -15,7 +15,7 @@ from events.journal import Claim
 from events.models import Journal
 from events.writer import JournalWriter, commits
 from events.writer.lease import IN_FLIGHT, IN_FLIGHT_BYTES, ROW, AppendFailed, LostLease
-from events.writer.writer import COMMIT_ROWS, HEAVY
+from events.writer.writer import HEAVIEST, HEAVY
 from tests.events.records import deltas, payloads, record, whole_log
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -137,16 +137,14 @@ async def test_large_events_wait_for_room_by_their_bytes() -> None:
 
 async def test_commits_are_bounded_and_nobody_is_left_out() -> None:
     claims = [await db(new_claim) for _ in range(9)]
-    writer = JournalWriter()
-    leases = [writer.open(item) for item in claims]
-    for lease in leases:
-        lease.append(deltas(IN_FLIGHT))
-    task = asyncio.create_task(writer.run())
-    for lease in leases:
-        await lease.flush()
-    assert writer.commits >= 9 * IN_FLIGHT // (COMMIT_ROWS + IN_FLIGHT)
-    writer.close()
-    await task
+    async with running_writer() as writer:
+        leases = [writer.open(item) for item in claims]
+        for lease in leases:
+            lease.append(deltas(IN_FLIGHT))
+        weight = leases[0].weight
+        for lease in leases:
+            await lease.flush()
+    assert writer.commits >= 9 * weight // (HEAVIEST + weight)
     for item in claims:
         assert len(await stored(item)) == IN_FLIGHT
 

@@ -23,11 +23,10 @@ def preview(text: str) -> str:
     A character is cut neither from its accents nor from the emoji that it is joined to.
     """
     beginning = clean_text(text.lstrip()[:READ].replace("\0", " "))
-    visible = "".join(
-        each if each == _JOINER or category(each) not in _HIDDEN else " " if each.isspace() else ""
-        for each in beginning
-    )
-    line = " ".join(visible.split())
+    line = " ".join(beginning.split())
+    if not line.isprintable():
+        line = "".join(each for each in line if each == _JOINER or category(each) not in _HIDDEN)
+        line = " ".join(line.split())
     return line if len(line) <= LONGEST else _cut(line).rstrip()
 
 

@@ -20,7 +20,7 @@ from agui_host.protocol.encoding import Record
 from agui_host.runtimes.context.inbox import Inbox, InboxMessage
 from agui_host.runtimes.context.run_context import RunContext
 from events.hub import Wake, hub
-from events.writer.lease import Also
+from events.writer.lease import Also, Lease
 from runs.lifecycle.steering import messages
 
 log = structlog.get_logger(__name__)
@@ -103,15 +103,11 @@ class Inboxes:
                 filled.deliver(unread)
 
 
-def noted(
-    run_id: UUID, ctx: RunContext | None, records: Sequence[Record], first: int
-) -> list[Also]:
-    """What notes, with ``records``, that the agent has read the messages among them.
-
-    ``first`` is the number of the first record.
-    """
+def noted(lease: Lease, ctx: RunContext | None, records: Sequence[Record]) -> list[Also]:
+    """What notes, with the next ``records`` of a log, that its agent has read their messages."""
     if ctx is None or not ((inbox := ctx.inbox).read or inbox.accepted):
         return []
+    run_id, first = lease.journal_id, lease.head + lease.in_flight + 1
     pending = [(message.id, message.seq) for message in (*inbox.read, *inbox.accepted)]
     places = messages.places_of(pending, records, first)
     if records and records[-1].type == "RUN_FINISHED":
