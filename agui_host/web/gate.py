@@ -6,7 +6,10 @@ for nothing, and open streams stood still. So a request takes a slot before it c
 and gives it back when its answer begins: an open stream holds none.
 
 Callers take turns, and one caller (a team, or an address not yet identified) holds at most half of
-the slots. A request that would wait too long is refused at once.
+the slots. While other identified callers are there, a caller of many requests holds a quarter: more
+at once take no less time, but the one interpreter from the others' requests. A team of attackers
+and its visitors' address held all slots together. A request that would wait too long is refused at
+once.
 
 Starts have a share of the slots only: each keeps a processor busy, and many at once held up the
 events of open streams. Reads and joins wait for PostgreSQL instead, and share its answers. While
@@ -43,6 +46,9 @@ PRESENT = 5.0
 FEW = 5.0
 """Recent starts of one caller that do not rest yet: two or three a second; twice as many do so in
 full."""
+MANY = 20.0
+"""Recent requests of one caller for which it still holds half of the slots beside others: ten a
+second; with twice as many it holds a quarter."""
 REMEMBERED = 1_000
 """Callers whose recent requests, or starts, are counted; the one longest silent is forgotten."""
 
@@ -142,6 +148,7 @@ class Gate:
         self.rest = rest
         self.starts = min(starts or slots, slots)
         self.share = max(1, slots // 2)
+        self.quarter = max(1, slots // 4)
         # Of two, one caller gets one: its starts can wait long for their own thread.
         self.share_of_starts = min(self.share, max(1, self.starts - 1))
         self._busy = 0
@@ -151,6 +158,7 @@ class Gate:
         self._open = 0
         self._open_of: Counter[str] = Counter()
         self._recent, self._recent_starts = Recent(), Recent()
+        self._recent_strangers = Recent()
         self._lanes: OrderedDict[Key, deque[asyncio.Future[None]]] = OrderedDict()
         self._starting_lanes = 0
         self._waiting = 0
@@ -161,8 +169,7 @@ class Gate:
 
         ``known``: the caller is identified, so others' starts rest for it.
         """
-        if known:
-            self._recent.count(caller)
+        (self._recent if known else self._recent_strangers).count(caller)
         if kind == START:
             self._recent_starts.count(caller)
         if (caller, kind) not in self._lanes and self._has_room(caller, kind):
@@ -193,7 +200,7 @@ class Gate:
     def expected(self, caller: str, kind: str) -> float:
         """Seconds that a request would wait behind its own lane."""
         fresh = (caller, kind) not in self._lanes
-        at_once = min(self.share, self.slots / (len(self._lanes) + fresh))
+        at_once = min(self._share_of(caller), self.slots / (len(self._lanes) + fresh))
         seconds = self._seconds[kind]
         if kind == START:
             starters = self._starting_lanes + fresh
@@ -225,6 +232,13 @@ class Gate:
         self._open -= 1
         _count_down(self._open_of, caller)
 
+    def _share_of(self, caller: str) -> int:
+        """How many slots a caller holds at most: half, or down to a quarter beside others."""
+        recent = self._recent.of(caller) + self._recent_strangers.of(caller)
+        many = min(1.0, max(0.0, recent / MANY - 1.0))
+        presence = many and self._presence_of_others(caller)
+        return self.share - round((self.share - self.quarter) * presence * many)
+
     def _rest_of(self, caller: str, seconds: float) -> float:
         many = min(1.0, max(0.0, self._recent_starts.of(caller) / FEW - 1.0))
         return many and min(seconds, BUSY) * self.rest * self._presence_of_others(caller) * many
@@ -240,7 +254,8 @@ class Gate:
         self._call()
 
     def _has_room(self, caller: str, kind: str) -> bool:
-        if self._busy >= self.slots or self._busy_of[caller] >= self.share:
+        held = self._busy_of[caller]
+        if self._busy >= self.slots or (held >= self.quarter and held >= self._share_of(caller)):
             return False
         return kind != START or (
             self._starts < self.starts and self._starts_of[caller] < self.share_of_starts

@@ -7,7 +7,7 @@ when it is needed (a claim, a hydration), not while events are appended.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -18,7 +18,6 @@ from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.input import healing, legacy_answer
 from agui_host.protocol.questions import delivery
 from agui_host.protocol.sizes import memory_of
-from agui_host.protocol.strict_json import text_of
 from events import checkpoints, journal
 from events.models import Checkpoint
 from runs.lifecycle.pieces import storing
@@ -46,6 +45,13 @@ class Merged:
     superseded: bool
 
 
+class Past(NamedTuple):
+    """The fold of a thread's ended runs, and about how many bytes of memory it takes."""
+
+    fold: Fold
+    memory: int
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """The effective input of a run, and the input that RUN_STARTED echoes: only what is new.
@@ -68,11 +74,23 @@ def current(thread_id: UUID, thread: Thread | None = None) -> Fold:
     of their ids, which is the order of the thread's lock: a queued run that was cancelled may end
     before its predecessor, and is then folded after it.
     """
+    return _current(thread_id, thread)[0]
+
+
+def measured(thread_id: UUID, thread: Thread | None = None) -> Past:
+    """``current`` with the memory that it takes, estimated from the text that is stored."""
+    fold, text = _current(thread_id, thread)
+    return Past(fold, memory_of(text))
+
+
+def _current(thread_id: UUID, thread: Thread | None) -> tuple[Fold, str]:
+    """``current`` and its text; "" if no run of the thread has ended."""
     if thread is None:
         stored = ThreadHistory.objects.filter(thread_id=thread_id).first()
     else:
         stored = getattr(thread, "history", None)
-    fold, through = (Fold.load(stored.fold), stored.through) if stored else (Fold(), None)
+    text = stored.fold if stored else ""
+    fold, through = (Fold.load(text), stored.through) if stored else (Fold(), None)
     newer = Run.objects.of_one_thread().filter(thread_id=thread_id).order_by("journal_id")
     if through is not None:
         newer = newer.filter(journal_id__gt=through)
@@ -86,10 +104,11 @@ def current(thread_id: UUID, thread: Thread | None = None) -> Fold:
         fold = checkpoints.whole(ended[0], fold)
         for run_id in ended[1:]:
             feed(fold, run_id)
-        _store(thread_id, fold, before=through, through=ended[-1])
+        text = fold.dump()
+        _store(thread_id, text, before=through, through=ended[-1])
         # Only live runs are joined in the middle.
         Checkpoint.objects.filter(journal_id__in=ended).delete()
-    return fold
+    return fold, text
 
 
 def emptied(last_runs: Mapping[UUID, UUID]) -> None:
@@ -115,14 +134,14 @@ def feed(fold: Fold, run_id: UUID) -> None:
         fold.feed(patient_json.loads(payload))
 
 
-def prepare(run: Run, fold: Fold, carried: Iterable[Wire] = ()) -> Prepared:
+def prepare(run: Run, past: Past, carried: Iterable[Wire] = ()) -> Prepared:
     """Join a claimed run's input to its thread; a regenerate is stored at once.
 
     ``carried``: messages that were sent to earlier runs and that no agent has read. They come
     before the input's own, unless the thread or the input has them already. One whose id another
     message has gets a new id, as an agent's would.
     """
-    body = patient_json.loads(run.input)
+    body, fold = patient_json.loads(run.input), past.fold
     stored = fold.messages
     keep = _number_to_keep(run, stored, body)
     merged = merge(stored, body["messages"], keep, edited(body))
@@ -140,9 +159,16 @@ def prepare(run: Run, fold: Fold, carried: Iterable[Wire] = ()) -> Prepared:
         input={**delivery.handed(body), "messages": healed.messages, "state": state},
         echo={**body, "messages": merged.fresh},
         history=history,
-        memory=memory_of(text_of({**body, "messages": history, "state": state})),
+        memory=past.memory + memory_of(run.input) - _repeated(body["messages"], merged.fresh),
         repairs=healed.repairs,
     )
+
+
+def _repeated(incoming: list[Wire], fresh: list[Wire]) -> int:
+    """The characters of messages that an input repeats and the run does not keep twice."""
+    kept = {id(message) for message in fresh}
+    texts = (message.get("content") for message in incoming if id(message) not in kept)
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _with_carried(merged: Merged, carried: Iterable[Wire], run_id: str) -> Merged:
@@ -282,10 +308,10 @@ def _by_others(run: Run, message_ids: set[str]) -> bool:
     return False
 
 
-def _store(thread_id: UUID, fold: Fold, *, before: UUID | None, through: UUID) -> None:
-    """Store the fold, unless another process has stored one at least as new."""
+def _store(thread_id: UUID, text: str, *, before: UUID | None, through: UUID) -> None:
+    """Store the text of a fold, unless another process has stored one at least as new."""
     with transaction.atomic():
-        values = {"fold": storing.fold_of(thread_id, fold.dump()), "through": through}
+        values = {"fold": storing.fold_of(thread_id, text), "through": through}
         if before is None:
             ThreadHistory.objects.get_or_create(thread_id=thread_id, defaults=values)
         else:

@@ -68,6 +68,16 @@ def test_only_the_proxy_is_published_and_only_on_loopback() -> None:
     assert all(port.startswith("127.0.0.1:") for port in services["proxy"]["ports"])
 
 
+def test_the_proxy_bounds_what_an_address_opens() -> None:
+    """A web process died of 17,400 connections that said nothing."""
+    text = (ROOT / "deploy/nginx/agui.conf").read_text()
+    values = dict(re.findall(r"^ +(\w+) +([^#\n]+);", text, re.MULTILINE))
+    assert values["limit_conn"] == "agui_connections 512"
+    assert values["limit_req"].startswith("zone=agui_requests ")
+    assert int(values["client_header_timeout"].removesuffix("s")) <= 30
+    assert int(values["keepalive_timeout"].removesuffix("s")) <= 60
+
+
 def test_the_image_has_what_the_wheel_has() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from agui_host.protocol import sizes
 from agui_host.protocol.sizes import (
     CONTAINER_BYTES,
     MAX_EVENT_BYTES,
@@ -72,3 +73,29 @@ def test_the_memory_of_a_value_is_estimated_from_its_text(
 def test_small_integers_between_large_texts_do_not_hide_them() -> None:
     text = orjson.dumps([*[0] * N, *[f"text {n}" for n in range(N)], *[0] * N])
     assert memory_of(text) > 64 * N
+
+
+LONG: dict[str, Any] = {
+    "messages": [{"id": f"m{n}", "role": "user", "content": "some words " * 30} for n in range(N)],
+    "messages beyond ASCII": [{"id": f"m{n}", "content": "漢 letters 😀 " * 20} for n in range(N)],
+    "small integers": [0, 42, 200] * 20 * N,
+    "values in one place": {"text": "a" * 3_000_000, "values": [[] for _ in range(N)]},
+}
+
+
+@pytest.mark.parametrize("shape", LONG)
+def test_windows_of_a_long_text_are_enough(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To count all of a history of 5 MB took 30 ms, at each claim of a run."""
+    looked_at: list[int] = []
+
+    def bytes_of(part: bytes | str) -> bytes:
+        looked_at.append(len(part))
+        return part if isinstance(part, bytes) else part.encode()
+
+    monkeypatch.setattr(sizes, "_bytes", bytes_of)
+    text = json.dumps(LONG[shape], ensure_ascii=False)
+    estimates = [memory_of(text), memory_of(text.encode())][: 1 + text.isascii()]
+    assert sum(looked_at) <= 2 * sizes.SAMPLED
+    monkeypatch.setattr(sizes, "SAMPLED", len(text))
+    least = 0.8 if text.isascii() else 0.4  # the whole text is measured by bytes, not characters
+    assert all(least < estimate / memory_of(text) < 1.25 for estimate in estimates)

@@ -62,7 +62,7 @@ def claim(run_id: UUID, at: datetime, version: str = "") -> Continued | None:
             transaction.set_rollback(True)
             return None
         waiting.filter(Q(taken_at=None), number=newest.number).update(taken_at=at)
-    prepared = history.prepare(run, history.current(run.thread_id, run.thread))
+    prepared = history.prepare(run, history.measured(run.thread_id, run.thread))
     intake, so_far = restoring.of_log(run, prepared, claimed.head)
     is_new = effects.last_version(run) not in ("", version)
     records, cut = _cut(intake, newest, is_new=is_new)

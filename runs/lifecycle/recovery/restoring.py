@@ -19,7 +19,7 @@ Event = dict[str, Any]
 
 def intake(run: Run, head: int) -> FedIntake:
     """The intake of a run at the ``head`` of its log."""
-    prepared = history.prepare(run, history.current(run.thread_id))
+    prepared = history.prepare(run, history.measured(run.thread_id))
     restored, _ = of_log(run, prepared, head)
     return restored
 

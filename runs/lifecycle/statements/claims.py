@@ -21,7 +21,7 @@ from agui_host.teams.limits import Limits, limits_of
 from events import journal
 from events.journal import Batch, Claim
 from runs.lifecycle import history, interrupts
-from runs.lifecycle.history import Prepared
+from runs.lifecycle.history import Past, Prepared
 from runs.lifecycle.ingest import intakes
 from runs.lifecycle.statements import known_rows
 from runs.lifecycle.statuses import leading_to
@@ -81,7 +81,7 @@ def claim(run_id: UUID, at: datetime | None = None, *, begins: bool = False) -> 
     is stored in the same transaction, unless the run is to be fed.
     """
     run, is_first = _read(run_id)
-    past = Fold() if is_first else history.current(run.thread_id, run.thread)
+    past = Past(Fold(), 0) if is_first else history.measured(run.thread_id, run.thread)
     now = at or clock.now()
     begins = begins and not run.agent.is_fed
 
@@ -116,7 +116,7 @@ def of_fresh_thread(row: Mapping[str, Any], at: datetime) -> Claimed:
     """
     run = _first_run(row)
     claim = Claim(run.pk, row["generation"], 0, epochs.latest)
-    start = _start_of(run, Fold(), begins=False)
+    start = _start_of(run, Past(Fold(), 0), begins=False)
     return _claimed(run, Taken(claim, has_questions=False), at, start)
 
 
@@ -208,7 +208,7 @@ def _begin(taken: Taken, records: Sequence[Record]) -> Taken:
     return taken._replace(claim=taken.claim._replace(head=taken.claim.head + len(records)))
 
 
-def _start_of(run: Run, past: Fold, begins: bool) -> Beginning:
+def _start_of(run: Run, past: Past, begins: bool) -> Beginning:
     # Only an earlier run of the thread can have left messages unread; a first run asks nothing.
     carried = messages.carry(run) if vars(run).get("has_others") else ()
     prepared, limits = history.prepare(run, past, carried), limits_of(run.team)

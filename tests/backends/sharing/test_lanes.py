@@ -1,15 +1,15 @@
 """Teams take turns for the threads of the database: stuck calls of one leave room for others."""
 
 import asyncio
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from functools import partial
 from uuid import UUID, uuid4
 
 import pytest
 
-from agui_host.backends.postgres import scope
+from agui_host.backends.postgres import bridge, reserved, scope
 from agui_host.backends.postgres.bridge import db
 from agui_host.backends.postgres.lanes import HOST, Lanes
 from events.outlines import Building
@@ -22,6 +22,15 @@ SOON = 30.0
 def lanes() -> Iterator[Lanes]:
     pool = Lanes(SIZE, "test")
     yield pool
+    pool.shutdown()
+
+
+@pytest.fixture
+def own_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A pool that no other test's team has called in the last second."""
+    pool = Lanes(SIZE, "own", functools.partial(reserved.connect, SIZE))
+    monkeypatch.setattr(bridge, "_pool", lambda: pool)
+    yield
     pool.shutdown()
 
 
@@ -77,7 +86,7 @@ def test_teams_take_turns() -> None:
     lanes, gate, order = Lanes(1, "test"), threading.Event(), list[str]()
     lanes.submit("first", lambda: gate.wait(SOON))
     calls: list[Future[None]] = [
-        lanes.submit(team, partial(order.append, f"{team}{number}"))
+        lanes.submit(team, functools.partial(order.append, f"{team}{number}"))
         for team in ("loud", "quiet", "third")
         for number in range(3 if team == "loud" else 1)
     ]
@@ -148,7 +157,7 @@ def test_a_team_folds_one_long_log_at_a_time() -> None:
 
 @pytest.mark.django_db(transaction=True)
 async def test_stuck_database_calls_of_a_team_leave_threads_to_others(
-    never: threading.Event,
+    own_pool: None, never: threading.Event
 ) -> None:
     loud, stuck = uuid4(), Stuck(never)
 

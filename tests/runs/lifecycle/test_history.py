@@ -1,10 +1,13 @@
 """History: the host's own messages win, new ones join, a regenerate leaves the old ones behind."""
 
+import json
 from typing import Any
 
 import pytest
 
 from agui_host.protocol.encoding import encode
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.sizes import memory_of
 from runs.lifecycle import history, lifecycle
 from tests.cast import Actor, Cast, log_of, start
 from tests.runs.conversing import tell, text
@@ -136,3 +139,23 @@ def test_a_run_that_never_began_keeps_what_its_user_said(cast: Cast) -> None:
 def test_no_line_break_that_splits_a_stream_leaves_unescaped() -> None:
     event = {"type": "CUSTOM", "name": "breaks", "value": "a\u2028b\u2029c\x85d"}
     assert len(encode(event).decode().splitlines()) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_memory_of_a_history_is_known_from_stored_texts(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim writes no history again to measure it; what an input repeats counts once."""
+    long = [message("user", f"u{n}", "some words " * 1_000) for n in range(20)]
+    end = {"type": "TEXT_MESSAGE_END", "messageId": "a1"}
+    tell(cast.alice, *text("a1", "yes"), end, messages=long, threadId="t")
+    run = start(cast.alice, threadId="t", messages=[*long, message("user", "new")])
+    past = history.measured(run.thread_id)
+    monkeypatch.setattr(Fold, "dump", None)
+    prepared = history.prepare(run, past)
+    whole = memory_of(json.dumps({"messages": prepared.history}))
+    assert len(prepared.history) == 22
+    assert whole < prepared.memory < 1.5 * whole
+    lifecycle.cancel(run)
+    more = start(cast.alice, threadId="t", runId="more", messages=[message("user", "more")])
+    assert whole < history.prepare(more, past).memory < 1.2 * whole
