@@ -160,7 +160,7 @@ def is_repeated_by(run: Run, request: RunRequest) -> bool:
 def is_next_turn(run: Run, request: RunRequest) -> bool:
     """Whether a request ends with a user's message that its thread does not have.
 
-    A client that sends what it sent before, under another runId, takes no turn. ``run`` is the
+    A client that repeats its messages under another runId takes no turn. ``run`` is the
     newest of the thread.
     """
     last = request.body["messages"][-1:]

@@ -86,7 +86,7 @@ def test_a_request_may_say_so_itself(cast: Cast, send: Any) -> None:
 
 
 def test_in_ag_ui_only_a_new_message_is_a_turn(cast: Cast) -> None:
-    """A tab that sends again what it has sent, or a tool's result, ends nobody's run."""
+    """A tab that repeats its message, or sends a tool's result, ends no run."""
     first = ag_ui(cast.alice, 1)
     result = {"id": "r", "role": "tool", "toolCallId": "c", "content": "5"}
     for more in ({}, {"messages": []}, {"messages": [result]}):
