@@ -118,10 +118,10 @@ class Teller:
             if template is not None:
                 known = None if is_new else self._after + 1 - batch.first
                 deltas = together(batch.deltas, place, known)
-                told = self._timed(batch, place, deltas, template)
+                frames = self._timed(batch, place, deltas, template)
                 place += len(deltas)
                 if is_new:
-                    pieces += told
+                    pieces += frames
                 continue
             named = self._fed(batch, place)
             place += 1

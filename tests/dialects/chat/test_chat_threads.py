@@ -74,6 +74,22 @@ async def test_a_history_alone_is_recognised(chat: Chat) -> None:
     assert len(set(chat.threads)) == 1
 
 
+async def test_a_history_in_parts_is_recognised(chat: Chat) -> None:
+    """LibreChat sends each message as a list of parts, and names no thread by default."""
+    for words in ("one", "two", "three"):
+        chat.messages = [
+            each if isinstance(each["content"], list) else each | {"content": [text(each)]}
+            for each in chat.messages
+        ]
+        chat.messages.append({"role": "user", "content": [{"type": "text", "text": words}]})
+        await chat.again()
+    assert len(set(chat.threads)) == 1
+
+
+def text(each: Json) -> Json:
+    return {"type": "text", "text": each["content"]}
+
+
 async def test_a_history_that_differs_is_another_thread(
     chat: Chat, cast: Cast, writer: Any, inputs: list[list[Json]]
 ) -> None:
