@@ -9,14 +9,13 @@ from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.input import run_agent_input
 from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest
 from agui_host.protocol.wire.room import characters
-from agui_host.teams.actors import credential_of
 from agui_host.teams.authentication import Principal
 from agui_host.teams.limits import refuse_work
 from runs.access import access, comments, start
 from runs.access.start import StartOutcome
 from runs.lifecycle import history, interrupts, lifecycle
 from runs.lifecycle.steering.messages import LONGEST, LONGEST_ID, RunEnded
-from runs.models import ACTIVE, Interrupt, InterruptStatus, Run, Thread
+from runs.models import Interrupt, InterruptStatus, Run, Thread
 
 
 def begin(
@@ -56,10 +55,8 @@ def _next_turn(principal: Principal, request: RunRequest, key: str | None) -> St
     try:
         return start.start_run(principal, replace(request, on_busy=OnBusy.REJECT), key=key)
     except lifecycle.ThreadBusy:
-        agent = start.find_agent(principal, request.agent)
-        running = active(principal, request.thread_id)
-        mine = all(run.starter == credential_of(principal) for run in running)
-        policy = OnBusy(agent.on_busy_chat) if mine else None
+        running = start.active(principal, request.thread_id)
+        policy = start.policy_of_chat(principal, request, running)
         return start.start_run(principal, replace(request, on_busy=policy), key=key)
 
 
@@ -110,12 +107,6 @@ def _refuse_strays(
             raise Invalid(message, details={"interrupt": answer})
 
 
-def active(principal: Principal, thread_id: str) -> list[Run]:
-    """The runs of a thread that have not ended, oldest first; none for an unknown thread."""
-    runs = access.visible(principal).filter(thread__thread_id=thread_id, status__in=ACTIVE)
-    return list(runs.order_by("journal_id"))
-
-
 def steer(principal: Principal, run: Run, message: dict[str, Any]) -> bool:
     """Send a message in AG-UI's form to a run; False if it is no text, or the run has ended.
 
@@ -139,7 +130,7 @@ def stop(principal: Principal, thread_id: str, *, run_id: str | None = None) -> 
     Raises Forbidden, before anything is cancelled.
     """
     access.require(principal, "cancel")
-    runs = [run for run in active(principal, thread_id) if run_id in (None, run.run_id)]
+    runs = [run for run in start.active(principal, thread_id) if run_id in (None, run.run_id)]
     for run in runs:
         access.require_for(principal, "cancel", run)
     # The newest first: when the running one ends, nothing that waits after it may begin.

@@ -48,7 +48,7 @@ class Teller:
                 pieces += self._fed(batch, place)
                 place += 1
                 continue
-            deltas = _together(batch.deltas, place)
+            deltas = together(batch.deltas, place)
             number = (batch.first + place) * PLACES
             made = template.fill(deltas, count(number, PLACES))
             had = max(0, (self._after - number) // PLACES + 1)
@@ -81,11 +81,11 @@ class Teller:
         return pieces
 
 
-def _together(deltas: Sequence[Delta | None], place: int) -> list[bytes]:
-    """The texts of the deltas from a place that belong to the same part."""
+def together(deltas: Sequence[Delta | None], place: int, end: int | None = None) -> list[bytes]:
+    """The texts of the deltas from a place, and before ``end``, that belong to the same part."""
     texts: list[bytes] = []
     part = deltas[place]
-    for following in range(place, len(deltas)):
+    for following in range(place, len(deltas) if end is None else min(end, len(deltas))):
         delta = deltas[following]
         if delta is None or part is None or delta[0] != part[0]:
             break

@@ -1,6 +1,7 @@
 """How a request becomes a run: the one path behind POST /agui, POST /api/v1/runs and sockets."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,10 +17,11 @@ from agui_host.protocol.errors import BadRequest, Invalid
 from agui_host.protocol.input import legacy_answer, run_agent_input
 from agui_host.protocol.input.fields import picked, wrong
 from agui_host.protocol.input.members import known_members
-from agui_host.protocol.input.run_agent_input import RunRequest
+from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest
 from agui_host.runtimes import registry
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import Agent
+from agui_host.teams.actors import credential_of
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import Team
 from runs.access import access, cursors
@@ -30,7 +32,7 @@ from runs.lifecycle.ingest import batches
 from runs.lifecycle.logs import joining
 from runs.lifecycle.statements import agents, new_run
 from runs.lifecycle.statements.agents import AgentChoice
-from runs.models import Run
+from runs.models import ACTIVE, Run
 
 MAX_KEY = 255
 MEMBERS = frozenset({"agent", "input", "on_busy"})
@@ -74,21 +76,47 @@ def start_from_agui(
     key: str | None,
     cursor: int | None,
     new_id: UUID | None = None,
+    chat: bool = False,
 ) -> StartOutcome:
     """Start from a raw RunAgentInput. One that repeats an earlier request gets the run it names.
 
-    ``new_id``: the id that a new run gets, if it can be started at once. Raises RunExists for a
-    used runId with another request.
+    ``new_id``: the id that a new run gets, if it can be started at once. ``chat``: a new message
+    counts as its sender's next turn (``Agent.on_busy_chat``). Raises RunExists for a used runId
+    with another request.
     """
     request = run_agent_input.parse(strict_json.loads(body), agent=agent, on_busy=on_busy)
+    begin = partial(start_run, principal, key=key, cursor=cursor, new_id=new_id)
     try:
-        outcome = start_run(principal, request, key=key, cursor=cursor, new_id=new_id)
+        try:
+            outcome = begin(request)
+        except lifecycle.ThreadBusy:
+            if not chat or request.on_busy is not None:
+                raise
+            running = active(principal, request.thread_id)
+            if not running or not joining.is_next_turn(running[-1], request):
+                raise
+            outcome = begin(replace(request, on_busy=policy_of_chat(principal, request, running)))
     except lifecycle.RunExists as error:
         run = access.find(principal, UUID(error.details["id"]))
         if not joining.is_repeated_by(run, request):
             raise
         outcome = StartOutcome(run, None, created=False)
     return replace(outcome, declared=request.body.get("protocolVersion"))
+
+
+def active(principal: Principal, thread_id: str) -> list[Run]:
+    """The runs of a thread that have not ended, oldest first; none for an unknown thread."""
+    runs = access.visible(principal).filter(thread__thread_id=thread_id, status__in=ACTIVE)
+    return list(runs.order_by("journal_id"))
+
+
+def policy_of_chat(
+    principal: Principal, request: RunRequest, running: Iterable[Run]
+) -> OnBusy | None:
+    """The policy for a chat's new message: the agent's, if all that is running is its sender's."""
+    if any(run.starter != credential_of(principal) for run in running):
+        return None
+    return OnBusy(find_agent(principal, request.agent).on_busy_chat)
 
 
 def start_from_api(principal: Principal, data: Any, *, key: str | None) -> StartOutcome:

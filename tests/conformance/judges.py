@@ -70,7 +70,7 @@ EACH = _at("dialects/test_killed_web", "dialects/test_long_ago", "dialects/test_
 """What every client of the matrix goes through."""
 
 JUDGES = (
-    Judge("pypi:ag-ui-validate", _at("test_ag_ui_validate")),
+    Judge("pypi:ag-ui-validate", _at("test_ag_ui_validate", "products/test_ag_ui_corpus")),
     Judge(
         "npm:@ag-ui/client",
         _at("test_csv", "test_host_agent", "test_http_agent", "test_judge.py", "test_scenarios")

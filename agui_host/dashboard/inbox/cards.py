@@ -14,6 +14,7 @@ from agui_host.dashboard.inbox.decisions import form_of, outcome, size_of
 from agui_host.dashboard.inbox.form import AnswerForm, schema_of
 from agui_host.dashboard.inbox.indented import LONGEST, indented, rows
 from agui_host.protocol.questions import table
+from agui_host.protocol.questions.decision import decision_of
 from agui_host.protocol.questions.parts import Option, choice_of, parts_of
 from agui_host.protocol.strict_json import dumps_any
 from agui_host.teams.authentication import Principal
@@ -214,6 +215,11 @@ def _outcome(question: Interrupt) -> tuple[str, list[tuple[str, str]]]:
     payload = answer["payload"]
     parts = parts_of(schema or {})
     choice = choice_of(parts) if schema is not None else None
+    if schema is None and (decision := decision_of(payload, table.reason_of(answer))):
+        rest = [("Reason", decision.reason)] if decision.reason else []
+        if decision.arguments is not None:
+            rest.append(("Arguments", indented(decision.arguments)))
+        return "Approve" if decision.approved else "Reject", rest
     if schema is None and payload is True:
         return "Approve", []
     if isinstance(payload, dict):

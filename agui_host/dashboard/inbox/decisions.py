@@ -10,7 +10,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from agui_host.dashboard.inbox.form import ABSENT, DISMISS, LONGEST, AnswerForm
+from agui_host.dashboard.inbox.form import ABSENT, DISMISS, LONGEST, REJECT, AnswerForm
 from agui_host.dashboard.inbox.indented import LONGEST as CUT
 from agui_host.dashboard.inbox.indented import indented
 from agui_host.protocol.questions import table
@@ -19,7 +19,7 @@ from agui_host.protocol.questions.decision import Decision, Undecidable
 from agui_host.protocol.questions.parts import MOST_PARTS, Part, parts_of
 from runs.models import Interrupt
 
-APPROVE, REJECT, EDIT, EACH = "approve", "reject", "edit", "each"
+APPROVE, EDIT, EACH = "approve", "edit", "each"
 WORDS = {APPROVE: "Approve", REJECT: "Reject", EDIT: "Approve with changes"}
 MOST_ARGUMENTS = 300
 """Fields for the arguments of all actions of a form; beyond it, each action has one for JSON."""
@@ -119,11 +119,6 @@ class DecisionForm(AnswerForm):
     def has_favourite(self) -> bool:
         """Whether the first button is the one to see first."""
         return True
-
-    @property
-    def refusal(self) -> str:
-        """The label of the button that cancels the question."""
-        return "Dismiss"
 
     def clean(self) -> dict[str, Any]:
         """Check the decision; arguments that are not edited need not be valid."""

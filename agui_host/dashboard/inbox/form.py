@@ -14,16 +14,20 @@ from agui_host.dashboard.inbox.indented import indented
 from agui_host.protocol import strict_json
 from agui_host.protocol.errors import BadRequest
 from agui_host.protocol.input.numbers import LARGEST, whole
+from agui_host.protocol.questions.decision import Decision
 from agui_host.protocol.questions.parts import FEW, ONE_LINE, Option, Part, choice_of, parts_of
 from runs.models import Interrupt
 
 LONGEST = 100_000
-DISMISS = "dismiss"
+DISMISS, REJECT = "dismiss", "reject"
 INPUT = "input_required"
 ABSENT = object()
 """The value of a field that its reader left empty: the answer does not have that member."""
 FREE = Part(None, "text", "Answer", False, False, {})
-"""The field of a question without a schema: an approval can leave it empty."""
+"""The field of a question without a schema that wants input."""
+WORDS = {"description": "Approved, it is the answer; rejected, the reason. The agent reads it."}
+REMARK = Part(None, "text", "Text", False, False, WORDS)
+"""The field of any other question without a schema: it asks for approval."""
 
 
 class JsonField(forms.CharField):
@@ -69,8 +73,9 @@ class AnswerForm(forms.Form):
         self.has_schema = schema is not None
         self.parts = parts_of(schema or {})
         self.choice = choice_of(self.parts)
+        self._approves = not self.has_schema and question.reason != INPUT
         if not self.has_schema:
-            self.parts, self.choice = [FREE], None
+            self.parts, self.choice = [REMARK if self._approves else FREE], None
         self._fields_of = {
             f"part{n}": part for n, part in enumerate(self.parts) if part is not self.choice
         }
@@ -83,19 +88,14 @@ class AnswerForm(forms.Form):
         """The buttons that answer, as (value, label)."""
         if self.choice is not None:
             return [(str(n), option.label) for n, option in enumerate(self.choice.options)]
-        if not self.has_schema and self.question.reason != INPUT:
-            return [("send", "Approve")]
+        if self._approves:
+            return [("send", "Approve"), (REJECT, "Reject")]
         return [("send", "Send answer")]
 
     @property
     def has_favourite(self) -> bool:
         """Whether the first button is the one to see first: not among options of equal rank."""
         return self.choice is None or self.choice.kind == "boolean"
-
-    @property
-    def refusal(self) -> str:
-        """The label of the button that cancels the question."""
-        return "Dismiss" if self.has_schema else "Decline"
 
     @property
     def legend(self) -> str:
@@ -121,8 +121,8 @@ class AnswerForm(forms.Form):
         """The answer as the API takes it: ``{"status", "payload"?}``. Call ``is_valid`` first."""
         if self._pressed == DISMISS:
             return {"status": "cancelled"}
-        if not self.has_schema:
-            return {"status": "resolved", "payload": self._value("part0", FREE, True)}
+        if self._approves:
+            return {"status": "resolved", "payload": self._decided()}
         payload: Any = {}
         for part, value in self._values():
             if part.name is None:
@@ -130,6 +130,13 @@ class AnswerForm(forms.Form):
             elif value is not ABSENT:
                 payload[part.name] = value
         return {"status": "resolved"} | ({} if payload is ABSENT else {"payload": payload})
+
+    def _decided(self) -> Any:
+        """The decision that every dialect sends for a question without a schema, or a text."""
+        text = str(self.cleaned_data.get("part0") or "").replace("\r\n", "\n")
+        if self._pressed == REJECT:
+            return Decision(approved=False, reason=text.strip()).wire
+        return text or Decision(approved=True).wire
 
     def blame(self, errors: Iterable[Mapping[str, str]]) -> None:
         """Show the errors of the host's schema check at their fields."""
@@ -177,7 +184,7 @@ class AnswerForm(forms.Form):
     def _field(self, part: Part) -> forms.Field:
         required = part.required and not part.nullable and part.kind not in ("text", "list")
         if part is FREE:
-            required = self.question.reason == INPUT
+            required = True
         shared: dict[str, Any] = {
             "label": f"{part.label} as JSON" if part.kind == "json" else part.label,
             "help_text": part.help,

@@ -8,6 +8,7 @@ from django.conf import settings
 
 from agui_host.dialects.alpine.fold import Alpine, Frame
 from agui_host.dialects.alpine.schema import EXTENSIONS, SCHEMA_VERSION, problem
+from agui_host.dialects.teller import together
 from agui_host.errors import NotFound
 from agui_host.protocol.encoding import encode
 from agui_host.protocol.errors import HostError, Invalid
@@ -24,6 +25,8 @@ from runs.models import Run
 log = structlog.get_logger(__name__)
 _TIME = secrets.token_hex(16).encode()
 """The placeholder of the time in a template; it comes before all of an agent's text."""
+_NO_STAMP = b"\0"
+"""The end of no event: the next delta's time has to be read."""
 
 
 @endpoint
@@ -80,12 +83,11 @@ class _Template(Template):
     def __init__(self, part: Part) -> None:
         super().__init__(part, lambda _, frame: _bytes_of(frame))
         head, tail = self._format.split(_TIME, 1)
-        self._timed = b"id: %b\n" + head + b"%b" + tail
+        self._timed = head + b"%b" + tail
 
-    def timed(self, delta: bytes, id: bytes, time: bytes) -> bytes:
-        """The bytes of the frame for a delta, which is a JSON text."""
-        self._add([delta])
-        return self._timed % (id, time, delta)
+    def form(self, numbering: bytes) -> bytes:
+        """The format of a frame, of the number of its event, its time and its delta's JSON."""
+        return b"id: %b\n" % numbering + self._timed
 
 
 class Teller:
@@ -99,34 +101,54 @@ class Teller:
         self._after = after
         self._late = late
         self._templates: dict[bytes, _Template] = {}
-        self._stamp, self._time = b"", b""
+        self._stamp, self._time = _NO_STAMP, b""
 
     def tell(self, batch: Frames) -> bytes:
         """The bytes of a stretch of the log; empty if the reader has seen all of it."""
         pieces: list[bytes] = []
-        for place, payload in enumerate(batch.payloads or ()):
+        place, end = 0, len(batch.payloads or ())
+        while place < end:
             seq = batch.first + place
-            if seq > self._after and self._late:
+            is_new = seq > self._after
+            if is_new and self._late:
                 self._late = False
                 pieces += self._named(self._fold.opening())
             delta = batch.deltas[place]
             template = self._templates.get(delta[0]) if delta else None
-            if delta is not None and template is not None:
-                stamp = payload[payload.rindex(b":") + 1 : -1]
-                if stamp != self._stamp:  # Many deltas come in the same millisecond.
-                    self._fold.move_to(int(stamp))
-                    self._stamp, self._time = stamp, self._fold.time.encode()
-                piece = template.timed(delta[1], batch.numbering % seq, self._time)
-                if seq > self._after:
-                    pieces.append(piece)
+            if template is not None:
+                known = None if is_new else self._after + 1 - batch.first
+                deltas = together(batch.deltas, place, known)
+                frames = self._timed(batch, place, deltas, template)
+                place += len(deltas)
+                if is_new:
+                    pieces += frames
                 continue
             named = self._fed(batch, place)
-            if seq > self._after:
+            place += 1
+            if is_new:
                 # Only the last one carries the id: a reader cut off before it starts again with the
                 # first.
                 id_ = b"id: %b\n" % (batch.numbering % seq)
                 pieces += [*named[:-1], id_, *named[-1:]]
         return b"".join(pieces)
+
+    def _timed(
+        self, batch: Frames, place: int, deltas: list[bytes], template: _Template
+    ) -> list[bytes]:
+        """The frames of consecutive deltas of one part, each with the time of its event."""
+        template.add(deltas)
+        form = template.form(batch.numbering)
+        payloads = (batch.payloads or ())[place : place + len(deltas)]
+        pieces = []
+        for seq, (payload, delta) in enumerate(
+            zip(payloads, deltas, strict=True), batch.first + place
+        ):
+            if not payload.endswith(self._stamp):  # Many deltas come in the same millisecond.
+                self._stamp = payload[payload.rindex(b":") :]
+                self._fold.move_to(int(self._stamp[1:-1]))
+                self._time = self._fold.time.encode()
+            pieces.append(form % (seq, self._time, delta))
+        return pieces
 
     def refusal(self, error: HostError) -> bytes:
         """The bytes that end a stream which the host cannot continue."""
@@ -136,7 +158,7 @@ class Teller:
         event, delta = batch.event(place), batch.deltas[place]
         frames = self._fold.feed(event)
         named = self._named(frames)
-        self._stamp = b""
+        self._stamp = _NO_STAMP
         if delta is None:
             self._templates.clear()
         elif named:

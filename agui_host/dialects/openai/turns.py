@@ -14,8 +14,14 @@ from agui_host.protocol.strict_json import dumps
 
 Json = dict[str, Any]
 UNSEEN = frozenset({"reasoning", "activity"})
-TASK = "### Task:"
-"""How the requests begin that Open WebUI makes for itself: titles, tags, follow-ups, searches."""
+TASKS = (
+    "### Task:",
+    "Provide a concise, 5-word-or-less title for the conversation",
+    "Analyze this conversation and provide:\n1. The detected language",
+)
+"""How the requests begin that user interfaces make for themselves: Open WebUI's titles, tags,
+follow-ups and searches, and LibreChat's titles by each of its two methods.
+"""
 
 
 @dataclass(slots=True)
@@ -197,4 +203,4 @@ def is_task(messages: list[Json]) -> bool:
     users = [each for each in messages if each["role"] == "user"]
     content = users[0].get("content") if len(users) == 1 else None
     brings_answers = any(each["role"] == "assistant" for each in messages)
-    return not brings_answers and isinstance(content, str) and content.lstrip().startswith(TASK)
+    return not brings_answers and isinstance(content, str) and content.lstrip().startswith(TASKS)

@@ -225,6 +225,7 @@ class Conversation:
             on_busy=self._request.query.get("on_busy"),
             key=None,
             cursor=None,
+            chat=True,
         ).run
 
     async def _until_shut_out(self) -> None:

@@ -6,7 +6,6 @@ from itertools import accumulate
 from typing import Any
 
 from agui_host.backends.postgres import clock
-from agui_host.dialects import chats
 from agui_host.dialects.tanstack import wire as tanstack
 from agui_host.errors import BadCursor, Conflict, NotFound
 from agui_host.protocol.errors import Invalid
@@ -73,11 +72,11 @@ def _answer(messages: list[Json], active: Json | None, pending: Json | None, pag
 def _current(principal: Principal, thread: Thread) -> tuple[Fold, Run | None]:
     """The thread's fold before its active run, and that run."""
     while True:
-        active = chats.active(principal, thread.thread_id)[:1]
+        active = start.active(principal, thread.thread_id)[:1]
         fold = history.current(thread.pk)
         # A run that ended or began meanwhile can be in the fold, and would be shown twice or not
         # at all.
-        if chats.active(principal, thread.thread_id)[:1] == active:
+        if start.active(principal, thread.thread_id)[:1] == active:
             return fold, active[0] if active else None
 
 

@@ -59,7 +59,7 @@ class Template:
 
     def fill(self, deltas: Sequence[bytes], numbers: Iterable[int]) -> list[bytes]:
         """The bytes of the frames for consecutive deltas of the part, which are JSON texts."""
-        self._add(deltas)
+        self.add(deltas)
         form = self._format
         if not form:
             return []
@@ -67,7 +67,8 @@ class Template:
             return [form % pair for pair in zip(deltas, numbers, strict=False)]
         return [form % delta for delta in deltas]
 
-    def _add(self, deltas: Sequence[bytes]) -> None:
+    def add(self, deltas: Sequence[bytes]) -> None:
+        """Take consecutive deltas of the part, which are JSON texts, without making their bytes."""
         if self._heard is None and self._text is None:
             return
         # All at once: most of the time goes to the calls for each.

@@ -66,6 +66,7 @@ async def _start(form_of: FormOf, request: Request, send: Send) -> None:
                 key=request.headers.get("idempotency-key"),
                 cursor=cursors.from_request(request.headers, {}),
                 new_id=new_id,
+                chat="slug" in request.kwargs,
             )
             await _follow(
                 request, send, principal, started, reader, raw=raw, form=form_of(request, raw)

@@ -157,6 +157,18 @@ def is_repeated_by(run: Run, request: RunRequest) -> bool:
     return not _brings_messages(run, stored.get("messages", []), body["messages"])
 
 
+def is_next_turn(run: Run, request: RunRequest) -> bool:
+    """Whether a request ends with a user's message that its thread does not have.
+
+    A client that repeats its messages under another runId takes no turn. ``run`` is the
+    newest of the thread.
+    """
+    last = request.body["messages"][-1:]
+    if not last or last[0]["role"] != "user":
+        return False
+    return _brings_messages(run, json.loads(run.input).get("messages", []), last)
+
+
 def _has_props(stored: Wire, body: Wire) -> bool:
     """Whether a request's ``forwardedProps`` are the run's, or none."""
     own, props = stored.get("forwardedProps"), body["forwardedProps"]

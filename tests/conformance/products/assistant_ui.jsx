@@ -124,7 +124,7 @@ const CHATS = {
     );
   },
   "AG-UI"({ slug, headers }) {
-    const agent = useMemo(() => new HttpAgent({ url: `/agui/agent/${slug}/run?on_busy=cancel_running`, headers }), []);
+    const agent = useMemo(() => new HttpAgent({ url: `/agui/agent/${slug}/run`, headers }), []);
     const runtime = useAgUiRuntime({ agent });
     return (
       <AssistantRuntimeProvider runtime={runtime}>

@@ -71,7 +71,7 @@ BOOLEAN, TEXT = {"type": "boolean"}, {"type": "string"}
         (of(name=TEXT, colour={"enum": ["red", "blue"]}), ["Send answer"]),
         (of([], why=TEXT, colour={"enum": ["red", "blue"]}), ["Send answer"]),
         (TEXT, ["Send answer"]),
-        (None, ["Approve"]),
+        (None, ["Approve", "Reject"]),
     ],
     ids=str,
 )
@@ -112,8 +112,11 @@ def test_the_buttons_have_the_words_of_the_decision(schema: Any, labels: list[st
         (of(deep={"type": "array"}), {"choice": "send", "part0": "[]"}, {"deep": []}),
         ({"type": "object"}, {"choice": "send", "part0": '{"x": 1}'}, {"x": 1}),
         (TEXT, {"choice": "send", "part0": "words"}, "words"),
-        (None, {"choice": "send"}, True),
+        (None, {"choice": "send"}, {"approved": True}),
         (None, {"choice": "send", "part0": "but gently"}, "but gently"),
+        (None, {"choice": "reject"}, {"approved": False}),
+        (None, {"choice": "reject", "part0": " too much "},
+         {"approved": False, "reason": "too much"}),
     ],
     ids=str,
 )  # fmt: skip

@@ -164,6 +164,25 @@ class TestAnswering:
             outcome = "dismissed this question" if choice == "dismiss" else "Deny"
             assert outcome in text_of(browser, f"/runs/{run.pk}/")
 
+    def test_a_question_without_a_schema_gets_the_decision_of_every_dialect(
+        self, cast: Cast, browse: Browse
+    ) -> None:
+        browser = browse(cast.bob)
+        for choice, words, decision in (
+            ("send", "", {"approved": True}),
+            ("reject", "too dear", {"approved": False, "reason": "too dear"}),
+        ):
+            run = interrupted(cast.alice, question("i", message="Pay?"), thread=choice)
+            row = the_question(run)
+            send(browser, row, choice, part0=words)
+            row.refresh_from_db()
+            assert row.answering_run
+            (entry,) = resume_of(row.answering_run)
+            assert entry["payload"] == decision
+            page = text_of(browser, f"/runs/{run.pk}/")
+            assert f'<b class="verdict">{"Reject" if words else "Approve"}</b>' in page
+            assert words in page
+
     def test_all_questions_of_a_run(self, cast: Cast, browse: Browse) -> None:
         run, browser = asking(cast.alice, "a", "b"), browse(cast.bob)
         first, second = Interrupt.objects.filter(run=run).order_by("pk")
@@ -175,7 +194,7 @@ class TestAnswering:
         second.refresh_from_db()
         assert second.answering_run is not None
         assert [entry["payload"] for entry in resume_of(second.answering_run)] == [
-            True,
+            {"approved": True},
             "with care",
         ]
         assert "with care" in text_of(browser, f"/runs/{run.pk}/")

@@ -74,6 +74,22 @@ async def test_a_history_alone_is_recognised(chat: Chat) -> None:
     assert len(set(chat.threads)) == 1
 
 
+async def test_a_history_in_parts_is_recognised(chat: Chat) -> None:
+    """LibreChat sends each message as a list of parts, and names no thread by default."""
+    for words in ("one", "two", "three"):
+        chat.messages = [
+            each if isinstance(each["content"], list) else each | {"content": [text(each)]}
+            for each in chat.messages
+        ]
+        chat.messages.append({"role": "user", "content": [{"type": "text", "text": words}]})
+        await chat.again()
+    assert len(set(chat.threads)) == 1
+
+
+def text(each: Json) -> Json:
+    return {"type": "text", "text": each["content"]}
+
+
 async def test_a_history_that_differs_is_another_thread(
     chat: Chat, cast: Cast, writer: Any, inputs: list[list[Json]]
 ) -> None:
@@ -210,6 +226,25 @@ def test_headers_name_a_thread(headers: dict[str, str], name: str | None) -> Non
 
 
 TITLE = "### Task:\nGenerate a concise title.\n<chat_history>…</chat_history>"
+LIBRECHATS = (
+    "Provide a concise, 5-word-or-less title for the conversation, using title case conventions."
+    " Only return the title itself.\n\nConversation:\nUser: one\nAI: re one",
+    "Analyze this conversation and provide:\n1. The detected language of the conversation\n2. A"
+    " concise title in the detected language (5 words or less, no punctuation or quotation)\n\n"
+    "User: one\nAI: re one",
+)
+"""As ``@librechat/agents`` sends them."""
+
+
+@pytest.mark.parametrize("title", LIBRECHATS)
+async def test_a_title_of_librechat_is_no_turn_of_the_chat(
+    chat: Chat, cast: Cast, title: str
+) -> None:
+    await chat.turn("one", "t")
+    request = read_chat({"model": "sees", "messages": [message("user", title)]}, "t")
+    run = await db(completions.begin, cast.alice.principal, request, None)
+    assert run.thread.thread_id != "t"
+    assert await chat.turn("two", "t") == ["u:one", "a:re one", "u:two"]
 
 
 @pytest.mark.parametrize("setting", ["", "sees", "refuse"])

@@ -9,7 +9,6 @@ import pytest
 from django.http import QueryDict
 
 from agui_host.dashboard import listing
-from agui_host.dialects import chats
 from agui_host.dialects.ai_sdk import resumes
 from agui_host.dialects.copilotkit import verbs as copilot_channel
 from agui_host.protocol.ids import Position
@@ -228,7 +227,7 @@ class TestReaders:
         third = waiting(cast)
         fourth = started(cast.alice, threadId="t")
         alice = cast.alice.principal
-        assert chats.active(alice, "t") == [third, fourth]
+        assert start.active(alice, "t") == [third, fourth]
         assert resumes.turn(alice, "t") == [third]
         cursor = f"{first.pk}:1"
         place = copilot_channel._behind(alice, first.thread_id, cursor)
