@@ -16,6 +16,8 @@ from agui_host.embedded.progress import Progress
 
 DISTRIBUTION = "agui-run-host"
 LONG_LIVED = ("run_worker", "supervise", "up")
+BESIDE_AGENTS = (*LONG_LIVED, "bury_worker")
+"""Their environment is hidden from agents on the same machine."""
 SHELLS = (
     "shell",
     "dbshell",
@@ -80,7 +82,7 @@ def run(args: Sequence[str]) -> None:
     from agui_host.protocol.errors import HostError
     from agui_host.security import own_secrets
 
-    if args and args[0] in LONG_LIVED:
+    if args and args[0] in BESIDE_AGENTS:
         own_secrets.hide()
     # A worker's statements have a deadline; one statement of a command can take long.
     deadline = nullcontext() if "run_worker" in args[:1] else allowing(LONGEST)

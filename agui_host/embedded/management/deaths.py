@@ -22,7 +22,7 @@ _threads: list[threading.Thread] = []
 
 def bury(worker_id: int) -> None:
     """Begin to end what that worker has left; returns at once."""
-    thread = threading.Thread(target=_bury, args=(worker_id,), name="deaths", daemon=True)
+    thread = threading.Thread(target=bury_now, args=(worker_id,), name="deaths", daemon=True)
     _threads[:] = [each for each in _threads if each.is_alive()] + [thread]
     thread.start()
 
@@ -35,7 +35,8 @@ def settle(seconds: float = LAST) -> bool:
     return not any(thread.is_alive() for thread in _threads)
 
 
-def _bury(worker_id: int) -> None:
+def bury_now(worker_id: int) -> None:
+    """End what that worker has left; a few tries if the database does not answer."""
     from runs.worker import reaper  # a supervisor whose worker lives does without it
 
     for pause in (*PAUSES, None):

@@ -8,8 +8,7 @@ from django.core.management.base import BaseCommand
 
 from agui_host.backends import ringer
 from agui_host.backends.postgres.reach import reach
-from agui_host.embedded import embedded, ports, supervisor, systemd
-from agui_host.embedded.management import deaths
+from agui_host.embedded import deployed, embedded, ports
 
 
 class Command(BaseCommand):
@@ -25,7 +24,6 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=ports.number, default=settings.PORT)
 
     def handle(self, *, process: str, host: str, port: int, **options: Any) -> None:
-        ready = systemd.readiness()
         # Only at the start: later it never gives up, whatever is away. A worker starts its own
         # engines.
         ours = embedded.own_engines()
@@ -35,19 +33,13 @@ class Command(BaseCommand):
                 reach()
         if not ours["valkey"]:
             ringer.reach_valkey()
-        worker = supervisor.worker(settings.AGUI_WORKER_GRACE, settings.AGUI_CANCEL_GRACE)
-        supervised = supervisor.Supervisor(
-            [worker if process == "worker" else supervisor.web(port, host)],
-            lambda text: self.stderr.write(f"supervise: {text}"),
-            env=supervisor.environment(),
-            liveness=settings.AGUI_LIVENESS_SECONDS,
-            on_life=ready,
-            on_death=deaths.bury,
+        deployed.become(
+            deployed.Order(
+                process=process,
+                host=host,
+                port=port,
+                grace=settings.AGUI_WORKER_GRACE,
+                cancelling=settings.AGUI_CANCEL_GRACE,
+                liveness=settings.AGUI_LIVENESS_SECONDS,
+            )
         )
-        supervised.listen()
-        supervised.start()
-        try:
-            supervised.run()
-        finally:
-            supervised.stop()
-            deaths.settle()

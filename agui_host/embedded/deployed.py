@@ -1,0 +1,102 @@
+"""The supervisor of one process of a deployment, without Django, which takes 100 MB.
+
+``manage.py supervise`` checks the settings and becomes this program, under the same process id.
+What needs the database, the end of what a dead worker has left, is a process for a few seconds.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import NoReturn
+
+from agui_host.embedded import child, supervisor, systemd
+from agui_host.security import own_secrets
+
+MODULE = __name__ if __name__ != "__main__" else "agui_host.embedded.deployed"
+LAST = 5.0
+"""Seconds that a supervisor which ends waits for the ends of its dead workers' runs."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """A web process or a worker, and the settings that its supervisor needs."""
+
+    process: str
+    host: str
+    port: int
+    grace: float
+    cancelling: float
+    liveness: float
+
+    def job(self) -> supervisor.Job:
+        """What is to run all the time."""
+        if self.process == "web":
+            return supervisor.web(self.port, self.host)
+        return supervisor.worker(self.grace, self.cancelling)
+
+
+class Burials:
+    """Processes that end the registrations and the runs of dead workers."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def begin(self, worker: int) -> None:
+        """Start one; a reaper does the same later if there is no room for it."""
+        self._processes = [each for each in self._processes if each.poll() is None]
+        command = [sys.executable, "-m", "agui_project", "bury_worker", str(worker)]
+        with suppress(OSError):
+            process = child.spawn(command, death=signal.SIGTERM, env=self._env, cwd=supervisor.ROOT)
+            self._processes.append(process)
+
+    def settle(self) -> None:
+        """Wait for those that run, and end them then."""
+        until = time.monotonic() + LAST
+        for each in self._processes:
+            with suppress(subprocess.TimeoutExpired):
+                each.wait(max(0.0, until - time.monotonic()))
+            child.stop(each, (signal.SIGTERM, 1.0), (signal.SIGKILL, 1.0))
+
+
+def become(order: Order) -> NoReturn:
+    """Replace this process, and its memory, by the supervisor."""
+    env = supervisor.environment()
+    os.chdir(supervisor.ROOT)
+    command = [sys.executable, "-m", MODULE, json.dumps(asdict(order))]
+    os.execve(sys.executable, command, env)  # noqa: S606  (our own command line)
+
+
+def say(text: str) -> None:
+    """A line of the supervisor itself."""
+    print(f"supervise: {text}", file=sys.stderr, flush=True)
+
+
+def main(argument: str) -> None:
+    """Look after the process until a signal comes."""
+    own_secrets.hide()  # exec has undone it
+    order = Order(**json.loads(argument))
+    ready = systemd.readiness()
+    env = dict(os.environ)
+    burials = Burials(env)
+    supervised = supervisor.Supervisor(
+        [order.job()], say, env=env, liveness=order.liveness, on_life=ready,
+        on_death=burials.begin,
+    )  # fmt: skip
+    supervised.listen()
+    supervised.start()
+    try:
+        supervised.run()
+    finally:
+        supervised.stop()
+        burials.settle()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
