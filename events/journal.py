@@ -326,7 +326,7 @@ def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:
 
 
 def read_stretch(journal_id: UUID, after: int, last: int | None = None) -> Stretch:
-    """What follows ``after``, up to ``last`` at most; as ``read_after``. Raises Purged, Reset.
+    """The events after ``after``, up to ``last`` at most; as ``read_after``. Raises Purged, Reset.
 
     Reset if the log has no event ``after``, or another one than a reader who names its epoch has;
     also if the log itself is gone since an earlier epoch.

@@ -34,7 +34,7 @@ LIFETIME = A_DAY // 2
 
 
 class Keys(NamedTuple):
-    """What a browser gives its sender: its public key and a secret, in base64url."""
+    """The keys that a browser gives its sender: its public key and a secret, in base64url."""
 
     p256dh: str
     auth: str

@@ -37,7 +37,7 @@ TRANSACTION_SECONDS = 30
 GROUP_WAITS, ALONE_WAITS = "50ms", "20ms"
 """Timeouts for a lock: all runs of the worker wait for a group, and for a run tried alone."""
 SMALL_EVENTS, SMALL_BYTES = 64, 64 * 1024
-"""What a small group has at most; for more, COPY is quicker."""
+"""The most that a small group has; for more, COPY is quicker."""
 APPEND = f"""
 select agui_append({journal.FENCE_VALUES},
                    %(numbers)s::int4[], %(seqs)s::int4[], %(moments)s::float8[],

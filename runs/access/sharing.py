@@ -160,7 +160,7 @@ def withdraw(leaving: Leaving) -> Ended:
     """Revoke the grants through which a person who leaves the team could still get in.
 
     Those are grants that named them through the team, in any team's hands, and links and grants to
-    the outside that they made. What they shared with team mates stays.
+    the outside that they made. Their grants to team mates stay.
     """
     named = Grant.objects.own_or_granted().filter(
         to_user=leaving.user_id, to_user__isnull=False, through=leaving.team, revoked_at=None

@@ -15,7 +15,7 @@ from runs.access.people import export as personal_data
 @login_required
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """What the host has about the visitor, and who erases it."""
+    """The data that the host has about the visitor, and who erases it."""
     return render(request, "account/data.html")
 
 

@@ -20,7 +20,7 @@ BACKGROUND = "#10141c"
 
 @require_safe
 def manifest(request: HttpRequest) -> HttpResponse:
-    """What a browser needs to install the dashboard."""
+    """The manifest with which a browser installs the dashboard."""
     icon = {"src": staticfiles_storage.url("favicon.svg"), "sizes": "any", "type": "image/svg+xml"}
     content = {
         "name": "AG-UI run host",

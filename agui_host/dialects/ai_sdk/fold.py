@@ -250,7 +250,7 @@ def _value(content: Any) -> Any:
 
 
 def _output(message_id: str, content: Any) -> Any:
-    """What a client's tool returned: results of other dialects do not say how they became text."""
+    """The result of a client's tool: those of other dialects do not say how they became text."""
     if message_id.endswith(VALUE) and isinstance(content, str):
         with suppress(BadJson):
             return loads(content.encode())

@@ -116,7 +116,7 @@ def fitted(question: Question, entry: Wire) -> Wire:
 
 
 def remedy(question: Question, entry: Wire) -> str:
-    """What to send instead of a decision that the question does not understand; else empty."""
+    """The payload in place of a decision that the question does not understand; else empty."""
     if decision_of(entry.get("payload")) is None or approval_of(question) is not None:
         return ""
     parts = parts_of(question.get("responseSchema"))

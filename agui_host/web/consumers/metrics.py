@@ -128,7 +128,7 @@ def _sealed() -> "Iterator[Metric]":
 
 
 def _largest_teams() -> "Iterator[Metric]":
-    """What the largest teams store, and their usage today."""
+    """The stored bytes of the largest teams, and their usage today."""
     stored = GaugeMetricFamily("agui_stored_bytes", "Bytes of stored events.", labels=["team"])
     for row in TeamUsage.objects.order_by("-stored_bytes").select_related("team")[:MOST_TEAMS]:
         stored.add_metric([row.team.slug], row.stored_bytes)

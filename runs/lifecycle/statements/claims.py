@@ -36,7 +36,7 @@ NOT_QUEUED = "AG002"
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What an executor needs to work on a run: its right to append, the run, its input.
+    """An executor works on a run with this: its right to append, the run, its input.
 
     If there are ``questions`` (interrupts in wire form), it must not act, but end with them again.
     ``intake`` is set if the log has begun with the claim, by the events in ``opening``; without

@@ -45,7 +45,7 @@ select case l.lanname when 'sql' then fmgr_sql_validator(p.oid)::text
 
 
 class Changes(NamedTuple):
-    """What an installation has changed, by name."""
+    """Functions and triggers that an installation has changed, by name."""
 
     installed: list[str]
     dropped: list[str]
