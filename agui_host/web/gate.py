@@ -205,8 +205,8 @@ class Gate:
         at_once = min(self._share_of(caller), self.slots / (len(self._lanes) + fresh))
         seconds = self._seconds[kind]
         if kind == START:
-            most, own = self._starts_at_once(caller)
-            at_once = min(at_once, own, most / (self._starting_lanes + fresh))
+            most, most_of_one = self._starts_at_once(caller)
+            at_once = min(at_once, most_of_one, most / (self._starting_lanes + fresh))
             seconds += self._rest_of(caller, seconds)
         return len(self._lanes.get((caller, kind), ())) * seconds / at_once
 
@@ -269,13 +269,13 @@ class Gate:
         self._call()
 
     def _has_room(self, caller: str, kind: str) -> bool:
-        held = self._busy_of[caller]
-        if self._busy >= self.slots or (held >= self.quarter and held >= self._share_of(caller)):
+        own = self._busy_of[caller]
+        if self._busy >= self.slots or (own >= self.quarter and own >= self._share_of(caller)):
             return False
         if kind != START:
             return True
-        most, own = self._starts_at_once(caller)
-        return self._starts < most and self._starts_of[caller] < own
+        most, most_of_one = self._starts_at_once(caller)
+        return self._starts < most and self._starts_of[caller] < most_of_one
 
     def _take(self, caller: str, kind: str) -> None:
         self._busy += 1
