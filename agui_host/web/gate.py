@@ -16,8 +16,9 @@ events of open streams. Reads and joins wait for PostgreSQL instead, and share i
 other identified callers have streams open, a caller's starts also rest, and while such callers only
 send requests, they rest in proportion to those: the processors that a start keeps busy after its
 answer, in worker and database, are needed for the others' events and begin their runs. A caller
-that starts a few runs does not rest: four people of a team who began at the same moment waited for
-each other. Starts never rest for a request without a known credential, which a stranger can send.
+that starts a few runs does not rest, and its starts have twice the share: four people of a team who
+began at the same moment waited for each other, and all of them for a flood. Starts never rest for a
+request without a known credential, which a stranger can send.
 """
 
 import asyncio
@@ -151,6 +152,7 @@ class Gate:
         self.quarter = max(1, slots // 4)
         # Of two, one caller gets one: its starts can wait long for their own thread.
         self.share_of_starts = min(self.share, max(1, self.starts - 1))
+        self.few_starts = max(self.starts, min(2 * self.starts, self.share))
         self._busy = 0
         self._busy_of: Counter[str] = Counter()
         self._starts = 0
@@ -203,8 +205,8 @@ class Gate:
         at_once = min(self._share_of(caller), self.slots / (len(self._lanes) + fresh))
         seconds = self._seconds[kind]
         if kind == START:
-            starters = self._starting_lanes + fresh
-            at_once = min(at_once, self.share_of_starts, self.starts / starters)
+            most, most_of_one = self._starts_at_once(caller)
+            at_once = min(at_once, most_of_one, most / (self._starting_lanes + fresh))
             seconds += self._rest_of(caller, seconds)
         return len(self._lanes.get((caller, kind), ())) * seconds / at_once
 
@@ -239,8 +241,21 @@ class Gate:
         presence = many and self._presence_of_others(caller)
         return self.share - round((self.share - self.quarter) * presence * many)
 
+    def _starts_at_once(self, caller: str) -> tuple[int, int]:
+        """How many starts there may be for this caller to begin one more: of all, and of its own.
+
+        Callers of few starts together leave half of the slots to other requests.
+        """
+        if self._many_starts(caller):
+            return self.starts, self.share_of_starts
+        return self.few_starts, max(self.share_of_starts, self.few_starts - 1)
+
+    def _many_starts(self, caller: str) -> float:
+        """From 0.0 for a caller that starts a few runs to 1.0."""
+        return min(1.0, max(0.0, self._recent_starts.of(caller) / FEW - 1.0))
+
     def _rest_of(self, caller: str, seconds: float) -> float:
-        many = min(1.0, max(0.0, self._recent_starts.of(caller) / FEW - 1.0))
+        many = self._many_starts(caller)
         return many and min(seconds, BUSY) * self.rest * self._presence_of_others(caller) * many
 
     def _presence_of_others(self, caller: str) -> float:
@@ -254,12 +269,13 @@ class Gate:
         self._call()
 
     def _has_room(self, caller: str, kind: str) -> bool:
-        held = self._busy_of[caller]
-        if self._busy >= self.slots or (held >= self.quarter and held >= self._share_of(caller)):
+        own = self._busy_of[caller]
+        if self._busy >= self.slots or (own >= self.quarter and own >= self._share_of(caller)):
             return False
-        return kind != START or (
-            self._starts < self.starts and self._starts_of[caller] < self.share_of_starts
-        )
+        if kind != START:
+            return True
+        most, most_of_one = self._starts_at_once(caller)
+        return self._starts < most and self._starts_of[caller] < most_of_one
 
     def _take(self, caller: str, kind: str) -> None:
         self._busy += 1

@@ -166,8 +166,8 @@ def prepare(run: Run, past: Past, carried: Iterable[Wire] = ()) -> Prepared:
 
 def _repeated(incoming: list[Wire], fresh: list[Wire]) -> int:
     """The characters of messages that an input repeats and the run does not keep twice."""
-    kept = {id(message) for message in fresh}
-    texts = (message.get("content") for message in incoming if id(message) not in kept)
+    new = {id(message) for message in fresh}
+    texts = (message.get("content") for message in incoming if id(message) not in new)
     return sum(len(text) for text in texts if isinstance(text, str))
 
 
