@@ -25,6 +25,8 @@ def continues(run: Run) -> bool:
 
 def of(run: Run) -> list[Run]:
     """The runs of a turn, up to ``run``."""
+    if not continues(run):
+        return [run]
     return newest(run.thread_id, until=run.pk)[-1]
 
 

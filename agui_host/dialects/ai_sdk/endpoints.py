@@ -63,20 +63,25 @@ async def chat_stream(request: Request, send: Send) -> None:
     """
     principal = await arriving.caller(request)
     name = request.kwargs["chat"]
-    if (again := await db_read(resumes.of_run, principal, name)) is not None:
+    replay = await db_read(_resumed, principal, request.kwargs["slug"], name)
+    if isinstance(replay, resumes.Again):
         async with opened(principal):
             skip = whole(request.query.get("startIndex") or "0", 0, MOST_FRAMES) or 0
-            end = b"" if again.finishes else _framed(0, {"type": "finish"})
+            end = b"" if replay.finishes else _framed(0, {"type": "finish"})
             await _stream(
-                request, send, principal, [again.run], again.fold, {RUN: name}, skip=skip, end=end
+                request, send, principal, [replay.run], replay.fold, {RUN: name}, skip=skip, end=end
             )
         return
-    turn = await db_read(_live_turn, principal, request.kwargs["slug"], request.kwargs["chat"])
-    if not turn:
+    if not replay:
         await answer(send, 204)
         return
     async with opened(principal):
-        await _stream(request, send, principal, turn, Stream(str(turn[0].pk)))
+        await _stream(request, send, principal, replay, Stream(str(replay[0].pk)))
+
+
+def _resumed(principal: Principal, slug: str, name: str) -> resumes.Again | list[Run]:
+    """The run of that id, else the turn of the chat of that id."""
+    return resumes.of_run(principal, name) or _live_turn(principal, slug, name)
 
 
 def _live_turn(principal: Principal, slug: str, thread_id: str) -> list[Run]:

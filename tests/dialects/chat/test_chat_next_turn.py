@@ -89,7 +89,8 @@ def test_in_ag_ui_only_a_new_message_is_a_turn(cast: Cast) -> None:
     """A tab that repeats its message, or sends a tool's result, ends no run."""
     first = ag_ui(cast.alice, 1)
     result = {"id": "r", "role": "tool", "toolCallId": "c", "content": "5"}
-    for more in ({}, {"messages": []}, {"messages": [result]}):
+    repeated: list[dict[str, Any]] = [{}, {"messages": []}, {"messages": [result]}]
+    for more in repeated:
         with pytest.raises(ThreadBusy):
             ag_ui(cast.alice, 1, **more)
     first.refresh_from_db()
