@@ -35,7 +35,7 @@ class Order:
     liveness: float
 
     def job(self) -> supervisor.Job:
-        """What is to run all the time."""
+        """The job that the supervisor keeps running."""
         if self.process == "web":
             return supervisor.web(self.port, self.host)
         return supervisor.worker(self.grace, self.cancelling)

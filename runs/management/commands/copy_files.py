@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
 
 def _keys() -> Iterator[str]:
-    """The names of all stored files, whoever owns them."""
+    """The names of all stored files and sealed logs, of every team."""
     for file in File.objects.for_operators().exclude(stored_at=None).iterator():
         yield file.key
     rows = SealedObject.objects.filter(state__in=IN_USE).values_list("place", "pk")
