@@ -45,6 +45,7 @@ COMMANDS = {
     "erase-person": "erase a person, wherever the host names them",
     "show-permissions": "print the table of roles and actions",
     "sealed-logs": "list sealed logs whose objects are missing",
+    "copy-files": "copy the files that the database names to another directory or bucket",
     "repair-turns": "put back the turns that a wrong clock has lost",
     "conformance-report": "count the faults in agents' events, by rule",
     "seed-demo": "store runs to look at the pages with",

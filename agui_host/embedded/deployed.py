@@ -1,7 +1,7 @@
 """The supervisor of one process of a deployment, without Django, which takes 100 MB.
 
 ``manage.py supervise`` checks the settings and becomes this program, under the same process id.
-What needs the database, the end of what a dead worker has left, is a process for a few seconds.
+Only a process that runs for a few seconds, and ends the runs of a dead worker, needs the database.
 """
 
 import json
@@ -35,7 +35,7 @@ class Order:
     liveness: float
 
     def job(self) -> supervisor.Job:
-        """What is to run all the time."""
+        """The job that the supervisor keeps running."""
         if self.process == "web":
             return supervisor.web(self.port, self.host)
         return supervisor.worker(self.grace, self.cancelling)

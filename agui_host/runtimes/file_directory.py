@@ -53,6 +53,15 @@ def claim() -> None:
         raise ImproperlyConfigured(f"{problem} {hint}")
 
 
+def repeat_mark(place: Path) -> None:
+    """Let another directory, into which the files are copied, be the one of this database."""
+    stored = _stored()
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if stored is not None and _read(place) != stored:
+        (place / NAME).unlink(missing_ok=True)
+        paths.write_private(place / NAME, f"{stored}\n")
+
+
 @register(Tags.database)
 def one_directory(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """The directory of this process, if it has a mark, has that of the database."""

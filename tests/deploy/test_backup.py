@@ -12,9 +12,18 @@ import pytest
 
 from agui_host.embedded import embedded, paths
 from tests.acceptance.host import ROOT, Host
+from tests.backends.s3 import bucket
 from tests.conftest import own_data_dir
 
-BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(sh|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CONTENT = b"some text" * 100_000
+CLAIM = "from agui_host.runtimes import file_directory; file_directory.claim()"
+
+
+def blocks(kind: str) -> list[str]:
+    """``sh``: the database's. ``bash``: the files'."""
+    page = (ROOT / "docs" / "backup.md").read_text()
+    return [block for fence, block in BLOCK.findall(page) if fence == kind]
 
 
 @pytest.fixture
@@ -30,22 +39,27 @@ def url(data: Path, user: str, database: str) -> str:
     return f"postgres://{user}@{sockets}:5432/{database}"
 
 
+def agui_host(folder: Path) -> Path:
+    """The command of an installed package."""
+    folder.mkdir()
+    program = folder / "agui-host"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT / "manage.py"} "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
 def test_the_blocks_dump_and_restore(host: Host, new_server: Path, tmp_path: Path) -> None:
     headers = {"authorization": f"Bearer {host.key}"}
     body = {"messages": [{"role": "user", "content": "What is a journal?"}]}
     answer = httpx.post(f"{host.url}/agui", json=body, headers=headers, timeout=60)
     assert "RUN_FINISHED" in answer.text
-    dump, restore = BLOCK.findall((ROOT / "docs" / "backup.md").read_text())
+    dump, restore = blocks("sh")
     assert restore.splitlines()[-1].split("agui-host ")[1].startswith("migrate")
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    program = tools / "agui-host"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT / "manage.py"} "$@"\n')
-    program.chmod(0o755)
+    program = agui_host(tmp_path / "bin")
     new = url(new_server, "keeper", "restored")
     env = {
         **os.environ,
-        "PATH": f"{tools}:{paths.postgres_binaries(None)}:{os.environ['PATH']}",
+        "PATH": f"{program.parent}:{paths.postgres_binaries(None)}:{os.environ['PATH']}",
         "OLD_DATABASE_URL": url(host.data, "postgres", "postgres"),
         "NEW_ADMIN_URL": url(new_server, "postgres", "postgres"),
         "NEW_DATABASE_URL": new,
@@ -81,3 +95,44 @@ def test_the_blocks_dump_and_restore(host: Host, new_server: Path, tmp_path: Pat
     subjects = {line[7:20].strip() for line in faults}
     assert subjects <= {"workers", "roles", "policies", "agents"}, faults
     assert not any("There is no role" in line or "no right" in line for line in faults), faults
+
+
+def test_the_blocks_copy_files_into_a_bucket_and_back(host: Host, tmp_path: Path) -> None:
+    with host.client() as client, bucket.served() as copy:
+        made = client.post(
+            "/api/v1/files?name=a.txt", content=CONTENT, headers={"content-type": "text/plain"}
+        )
+        assert made.status_code == 201, made.text
+        program = agui_host(tmp_path / "bin")
+        env = {
+            **host.env,
+            **{name: value for name, value in os.environ.items() if name.startswith("AWS_")},
+            "PATH": f"{program.parent}:{os.environ['PATH']}",
+            "DATABASE_URL": url(host.data, "postgres", "postgres"),
+            "REDIS_URL": "",
+            "FILES_COPY": copy,
+        }
+
+        def run(command: str, files: Path) -> subprocess.CompletedProcess[str]:
+            return subprocess.run(
+                ["bash", "-ec", command], cwd=tmp_path, env=env | {"AGUI_FILES": str(files)},
+                capture_output=True, text=True, timeout=120,
+            )  # fmt: skip
+
+        there, back = blocks("bash")
+        marked = tmp_path / "marked"
+        assert run(f"agui-host shell -v0 -c '{CLAIM}'", marked).returncode == 0
+        done = run(there, host.data / "files")
+        assert done.returncode == 0, done.stderr
+        done = run(back, tmp_path / "new")
+        assert done.returncode == 0, done.stderr
+    new = tmp_path / "new"
+    (stored,) = (path for path in new.rglob("*") if path.name == made.json()["id"])
+    assert stored.read_bytes() == CONTENT
+    assert (new / "store_id").read_text() == (marked / "store_id").read_text()
+    stored.unlink()
+    env["FILES_COPY"] = str(new)
+    done = run(back, tmp_path / "third")
+    assert done.returncode == 1
+    assert f"missing: {stored.relative_to(new)}" in done.stdout
+    assert "lacks 1 files" in done.stderr

@@ -67,6 +67,38 @@ def test_it_tries_again_until_the_table_is_free(reader: psycopg.Connection) -> N
         assert cursor.fetchone()[0] == "0"
 
 
+def test_it_tries_again_after_a_deadlock(
+    reader: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A transaction of the host takes the same two tables in another order."""
+    monkeypatch.setattr(patience, "WAITS", "10s")
+    monkeypatch.setattr(patience, "PAUSE", 0.1)
+    reader.rollback()
+    reader.execute("set deadlock_timeout to '20s'")  # so the migration is the one that gives up
+    lines: list[str] = []
+    ours, theirs = "runs_savedview", "runs_filereference"
+    waiting: list[threading.Thread] = []
+
+    def step() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            if not lines:
+                reader.execute(f"lock table {theirs} in access share mode")
+            cursor.execute(f"lock table {ours}")
+            if not lines:
+                statement = f"lock table {ours} in access share mode"
+                waiting.append(threading.Thread(target=lambda: reader.execute(statement)))
+                waiting[0].start()
+            cursor.execute(f"lock table {theirs}")
+
+    def say(line: str) -> None:
+        lines.append(line)
+        waiting[0].join(10)
+        reader.rollback()
+
+    patience.patiently("default", step, say)
+    assert len(lines) == 1
+
+
 @pytest.mark.usefixtures("_quickly")
 def test_it_gives_up_in_the_end(
     reader: psycopg.Connection, monkeypatch: pytest.MonkeyPatch

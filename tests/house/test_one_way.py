@@ -12,7 +12,7 @@ CLIENT = "agui_client/"
 
 PIPES = (
     "agui_host/runtimes/kinds/process/", "agui_host/runtimes/builtin/child_process.py",
-    "agui_host/runtimes/models.py",
+    "agui_host/embedded/deployed.py", "agui_host/runtimes/models.py",
     "agui_host/backends/cache.py", "agui_host/runtimes/versions/digests.py",
     "runs/lifecycle/resume.py",
 )  # fmt: skip

@@ -99,6 +99,7 @@ ELSEWHERE = {
     "events/findings.py": "tests/runs/worker/test_findings.py",
     "protocol/part_kinds.py": "tests/protocol/fold/test_open_parts.py",
     "runtimes/columns.py": "tests/runs/api/test_agent_options.py",
+    "runs/management/commands/copy_files.py": "tests/deploy/test_backup.py",
     "runs/access/capabilities.py": "tests/dialects/copilotkit/test_copilot.py",
     "runs/access/files/*": "tests/web/files/test_upload.py",
     "runs/access/inspect/effects.py": "tests/runs/recovery/test_privacy.py",

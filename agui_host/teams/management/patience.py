@@ -10,10 +10,11 @@ from contextlib import suppress
 from typing import Any
 
 from django.db import DatabaseError, OperationalError, connections
-from psycopg.errors import LockNotAvailable
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 
-WAITS = "2s"
-"""How long a statement of a migration waits for a lock."""
+WAITS = "1100ms"
+"""How long a statement of a migration waits for a lock. Within PostgreSQL's ``deadlock_timeout`` of
+a second it would neither notice a deadlock nor stop an autovacuum that holds the table."""
 TRIES = 30
 PAUSE = 4.0
 """Seconds between two tries, in which the statements that had to wait go on."""
@@ -30,7 +31,8 @@ def patiently(alias: str, step: Callable[[], object], say: Callable[[str], Any])
             limit(alias, WAITS)
             step()
         except OperationalError as error:
-            if not isinstance(error.__cause__, LockNotAvailable) or not left:
+            busy = isinstance(error.__cause__, LockNotAvailable | DeadlockDetected)
+            if not busy or not left:
                 raise
             say(BUSY.format(PAUSE, left))
             time.sleep(PAUSE)

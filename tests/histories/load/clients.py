@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import random
+import ssl
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ GONE = (httpx.HTTPError, OSError, websockets.WebSocketException, TimeoutError)
 SILENCE = 8.0
 """Seconds without a byte after which a client gives a connection up; the host fills silence."""
 BUSY = {429, 500, 502, 503, 504}
+TLS = ssl.create_default_context()
+"""Made once: a client of its own each time would read all authorities."""
 
 
 class Reset(Exception):
@@ -70,8 +73,9 @@ class Clients:
     def http(self, person: str | None = None) -> httpx.AsyncClient:
         headers = {"Authorization": f"Bearer {self.keys[person]}"} if person else self.headers
         return httpx.AsyncClient(
-            base_url=self.url, headers=headers, timeout=httpx.Timeout(SILENCE, connect=3)
-        )
+            base_url=self.url, headers=headers, timeout=httpx.Timeout(SILENCE, connect=3),
+            verify=TLS,
+        )  # fmt: skip
 
     async def pause(self, seconds: float | None = None) -> None:
         """Between two tries; a client that tries for ever is a violation in the end."""

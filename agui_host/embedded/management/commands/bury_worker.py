@@ -1,4 +1,4 @@
-"""``manage.py bury_worker``: end at once what a worker that died has left; for its supervisor."""
+"""``manage.py bury_worker``: end at once the runs of a worker that died; for its supervisor."""
 
 from argparse import ArgumentParser
 from typing import Any
