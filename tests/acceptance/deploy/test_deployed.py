@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from benchmarks.report import keep
 from tests.acceptance.browser.test_two_browsers import CODE
+from tests.acceptance.deploy.people import Person, work
 from tests.acceptance.deployed import (
     FAULT,
     NAME,
@@ -30,6 +32,15 @@ from tests.needs import need, need_root
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
+PEOPLE = ("fay", "gil", "hal", "ida", "jon")
+FIVE = """
+teams:
+  five:
+    name: Five
+    owner: fay@example.com
+    members: {gil@example.com: admin, hal@example.com: member, ida@example.com: member,
+              jon@example.com: viewer}
+"""
 ALICE, PASSWORD = "alice@example.com", "alices-horse-battery-staple"
 
 
@@ -154,6 +165,27 @@ def test_the_first_person_signs_in_and_sees_a_run_stream(
         expect(page.locator("#connection")).to_have_text("Live")
         expect(page.locator("#conversation")).to_contain_text("to the page")
         browser.close()
+
+
+def test_five_people_work_behind_the_proxy(deployed: Deployed) -> None:
+    """A team from a file (docs/howto-apply.md), by the account of the containers."""
+    file = deployed.folder / "var" / "host.yaml"
+    file.write_text(FIVE)
+    file.chmod(0o644)
+    keys = ["--keys", str(file.with_name("keys"))]
+    made = deployed.run("python", "manage.py", "apply", str(file), *keys)
+    links = re.findall(rf"^{deployed.url}/invitations/\S+$", made, re.MULTILINE)
+    people = [
+        Person(name, deployed.url, deployed.client(), partial(mailed, deployed, what=CODE))
+        for name in PEOPLE
+    ]
+    assert len(links) == len(people)
+    for link in links:
+        with deployed.client() as client:
+            page = client.get(link.removeprefix(deployed.url)).text
+        next(person for person in people if person.address in page).join(link)
+    work(people, watching=PEOPLE[-1])
+    assert "No changes." in deployed.run("python", "manage.py", "apply", str(file), *keys)
 
 
 def test_a_deploy_ends_no_run_and_costs_no_event(deployed: Deployed) -> None:

@@ -13,11 +13,11 @@ import pytest
 
 from tests.acceptance.browser.test_two_browsers import CODE
 from tests.acceptance.deploy.machine.empty import NAME, Machine, empty
+from tests.acceptance.deploy.people import Person, work
 from tests.acceptance.deployed import FAULT, OF_THE_PROXY
 from tests.acceptance.host import wait_for
 from tests.deploy.guide import blocks
 
-PASSWORD = "five-horse-battery-staples"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 URL = f"https://{NAME}"
 PEOPLE = ("alice", "bob", "carol", "dave", "erin")
@@ -35,7 +35,6 @@ sed -i 's|^EMAIL_URL=.*|EMAIL_URL=consolemail://|' /etc/agui/host.env
 grep -qx 'AGUI_PUBLIC_URL=https://agents.example.com' /etc/agui/host.env
 """
 COMMAND_OF_WEB = "tr '\\0' ' ' < /proc/$(cat /run/units/agui-web@8001.pid)/cmdline"
-ASKED = {"messages": [{"id": "1", "role": "user", "content": "What is a journal?"}]}
 
 
 def block(word: str) -> str:
@@ -55,57 +54,24 @@ def faults(machine: Machine) -> list[str]:
     return FAULT.findall(machine.type(f"{block(DOCTOR).strip()} || true"))
 
 
-class Browser:
-    """A person's browser without its pages' scripts."""
+def person(machine: Machine, name: str) -> Person:
+    """Somebody with a browser that trusts the machine's authority."""
+    trust = ssl.create_default_context(cafile=str(machine.authority.ca))
+    client = httpx.Client(
+        base_url="https://127.0.0.1", verify=trust, timeout=60, headers={"Host": NAME}
+    )
 
-    def __init__(self, machine: Machine, name: str) -> None:
-        self.machine, self.name, self.address = machine, name, f"{name}@example.com"
-        trust = ssl.create_default_context(cafile=str(machine.authority.ca))
-        self.client = httpx.Client(
-            base_url="https://127.0.0.1", verify=trust, timeout=60,
-            headers={"Host": NAME, "Referer": f"{URL}/", "Origin": URL, "Accept": "text/html"},
-        )  # fmt: skip
-
-    def post(self, path: str, **fields: str) -> httpx.Response:
-        """Send the form of a page."""
-        self.client.get(path)
-        token = self.client.cookies["csrftoken"]
-        answer = self.client.post(path, data={"csrfmiddlewaretoken": token, **fields})
-        assert answer.status_code == 302, answer.text
-        return answer
-
-    def join(self, link: str) -> None:
-        """Sign up as invited, and join the team."""
-        path = link.removeprefix(URL)
-        assert self.address in self.client.get(path).text
-        self.post("/signup/", username=self.name, email=self.address, password1=PASSWORD)
-        self.post("/account/verify/", code=self._mailed_code())
-        self.post(path)
-
-    def _mailed_code(self) -> str:
+    def mailed(address: str) -> str:
         def codes() -> list[str]:
-            logs = self.machine.type("cat /var/log/units/agui-web@*")
+            logs = machine.type("cat /var/log/units/agui-web@*")
             mails = logs.split("Content-Type: text/plain")
-            mine = [mail for mail in mails if f"To: {self.address}" in mail]
+            mine = [mail for mail in mails if f"To: {address}" in mail]
             return CODE.findall("\n".join(mine))
 
-        wait_for(codes, f"a mail to {self.address}")
+        wait_for(codes, f"a mail to {address}")
         return codes()[-1]
 
-    def ask(self) -> str:
-        """Start a run; its id."""
-        token = {"X-CSRFToken": self.client.cookies["csrftoken"], "Accept": "application/json"}
-        body = {"agent": "docs", "input": ASKED}
-        answer = self.client.post("/api/v1/runs?wait=30", json=body, headers=token)
-        assert '"succeeded"' in answer.text, answer.text
-        return str(answer.json()["id"])
-
-    def runs(self) -> set[str]:
-        """The ids of the runs that this person sees."""
-        json = {"Accept": "application/json"}
-        return {
-            run["id"] for run in self.client.get("/api/v1/runs", headers=json).json()["results"]
-        }
+    return Person(name, URL, client, mailed)
 
 
 def test_five_people_work_on_an_empty_machine(machine: Machine) -> None:
@@ -122,13 +88,10 @@ def test_five_people_work_on_an_empty_machine(machine: Machine) -> None:
     assert plan != create
     mails += machine.type(TEAM + plan.format("apply /etc/agui/host.yaml --keys /dev/null"))
     links = dict(zip(PEOPLE, re.findall(rf"^{URL}/invitations/\S+$", mails, re.M), strict=True))
-    people = [Browser(machine, name) for name in PEOPLE]
-    for person in people:
-        person.join(links[person.name])
-    runs = {person.ask() for person in people if person.name != "erin"}
-    for person in people:
-        assert person.runs() == runs, person.name
-        person.client.close()
+    people = [person(machine, name) for name in PEOPLE]
+    for each in people:
+        each.join(links[each.name])
+    work(people, watching="erin")
     install, _, restarts = block("/opt/agui-0.2.0").partition("systemctl")
     first = "restart agui-web@8001"
     assert first in restarts
