@@ -38,7 +38,7 @@ def message(batch: Batch) -> tuple[str, bell.Message]:
     The message names its journal, since the layer's receive queue does not say which group a
     message came from.
     """
-    size = sum(len(record.payload) for record in batch.records)
+    is_short = batch.bytes < CARRY_BYTES
     body: bell.Message = {
         "type": "journal",
         "journal": batch.journal_id.bytes,
@@ -47,7 +47,7 @@ def message(batch: Batch) -> tuple[str, bell.Message]:
         "final": batch.final,
         "epoch": batch.epoch,
         "at": clock.seconds(),
-        "payloads": [record.payload for record in batch.records] if size < CARRY_BYTES else None,
+        "payloads": [record.payload for record in batch.records] if is_short else None,
     }
     return group(batch.journal_id), body
 

@@ -1,7 +1,7 @@
 """Checkpoints: stored folds, so that joining a long run reads few of its events (ADR 0002)."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from uuid import UUID
 
 import structlog
@@ -10,7 +10,6 @@ from django.db import connection
 from agui_host.backends import apart
 from agui_host.backends.postgres.bridge import db
 from agui_host.protocol import patient_json
-from agui_host.protocol.encoding import Record
 from agui_host.protocol.fold.fold import Fold
 from events.journal import PAGE_BYTES
 from events.models import Checkpoint
@@ -72,11 +71,10 @@ class Checkpointer:
         self._events = self._bytes = self._stored = 0
         self._storing: asyncio.Task[None] | None = None
 
-    def note(self, records: Sequence[Record]) -> None:
-        """Count the records being appended, and start to store when it is time. Never raises."""
-        self._events += len(records)
-        for record in records:
-            self._bytes += len(record.payload)
+    def note(self, events: int, size: int) -> None:
+        """Count events being appended, of so many bytes; store when it is time. Never raises."""
+        self._events += events
+        self._bytes += size
         if self._events < EVERY_EVENTS and self._bytes < EVERY_BYTES:
             return
         if self._storing is None and _is_due(self._events, self._bytes, self._stored):

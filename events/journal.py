@@ -8,6 +8,7 @@ reader never sees 5 before 4.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -125,7 +126,7 @@ class Claim(NamedTuple):
     epoch: int = epochs.FIRST
 
 
-@dataclass(slots=True)
+@dataclass
 class Batch:
     """Consecutive records of one journal, to be appended after ``first - 1``."""
 
@@ -140,7 +141,7 @@ class Batch:
         """The ``seq`` of the batch's last event."""
         return self.first + len(self.records) - 1
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """The bytes of all payloads."""
         return sum(len(record.payload) for record in self.records)

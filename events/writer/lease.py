@@ -103,8 +103,11 @@ class Lease:
         """How long the commit of all that is not committed takes, as that of so many bytes."""
         return self.bytes + ROW * self.in_flight
 
-    def append(self, records: Sequence[Record], also: Sequence[Also] = ()) -> None:
-        """Queue records; ``also`` runs in the transaction that stores them. Raises LostLease."""
+    def append(self, records: Sequence[Record], also: Sequence[Also] = ()) -> int:
+        """Queue records, of so many bytes; ``also`` runs in the transaction that stores them.
+
+        Raises LostLease.
+        """
         if self.error:
             raise self.error
         was_waiting, was_urgent = bool(self.waiting), self.urgent
@@ -116,12 +119,13 @@ class Lease:
         self.waiting += records
         self.in_flight += len(records)
         self.bytes += size
-        self.streaming, self.urgent = streaming, urgent
         if also:
-            self.also.extend(also)
-            self.urgent = True
-        if not was_waiting or self.urgent is not was_urgent:
+            self.also += also
+            urgent = True
+        self.streaming, self.urgent = streaming, urgent
+        if not was_waiting or urgent is not was_urgent:
             self.enlist(self)
+        return size
 
     async def room(self) -> None:
         """Wait until less than half of the allowed records are on their way.
@@ -163,7 +167,7 @@ class Lease:
         if error is None:
             self.head = batch.last
             self.in_flight -= len(batch.records)
-            self.bytes -= sum(len(record.payload) for record in batch.records)
+            self.bytes -= batch.bytes
         else:
             self.error = error
             self.waiting, self.also = [], []

@@ -42,7 +42,7 @@ from runs.lifecycle.recovery.continuing import Continued
 from runs.lifecycle.statuses import log_end
 from runs.lifecycle.usage import team_prices
 from runs.worker import failures, traces
-from runs.worker.agent import end_state, inboxes
+from runs.worker.agent import end_state, inboxes, late
 from runs.worker.budgets.watch import Spent, Watch
 from runs.worker.children import Children
 from runs.worker.continuing import contexts, leaving
@@ -152,8 +152,6 @@ class Execution:
         base = partial(history.current, run.thread_id)
         self.checkpoints = Checkpointer(run.pk, base, run.team_id)
         self.trace = traces.of(run, traceparent)
-        note = self.checkpoints.note
-        self._note = note if self.trace is None else self.trace.beside(note)
         self.chain: Chain | None = None
         self.ctx: RunContext | None = None
         self.spent: Callable[[], dict[str, Any]] = dict
@@ -205,7 +203,7 @@ class Execution:
             self._append(intakes.opening(self.intake, self.input["state"]))
         elif self.opening is not None:
             self.writer.announce(self.opening)
-            self._note(self.opening.records)
+            self._note(self.opening.records, self.opening.bytes)
         elif isinstance(self.claimed, Continued):
             self._append(self.claimed.records)
 
@@ -264,7 +262,7 @@ class Execution:
             # It swallowed the cancellation. The run ends without it: whatever it emits from now on
             # meets a closed intake.
             self.log.error("run.agent_ignores_cancel")
-            pump.add_done_callback(_forget)
+            pump.add_done_callback(late.forget)
         elif not pump.cancelled() and isinstance(pump.exception(), LostLease | AppendFailed):
             return pump.exception()
         if self.stopping.done():
@@ -289,11 +287,11 @@ class Execution:
             async for event in events:
                 is_long = event.__class__ is LongEvent
                 records = await work.apart(partial(accept, event)) if is_long else accept(event)
-                self._append(records)
-                if self.intake.ended:
+                size = self._append(records)
+                if intake.ended:
                     break
                 pace.left -= len(records)
-                due = work.add(records, replicas.work)
+                due = work.add(records, size, replicas.work)
                 records = []  # A run that rests holds no long event.
                 if due:
                     await work.settle()
@@ -372,13 +370,19 @@ class Execution:
     def _fail(self, reason: RunErrorCode, message: str) -> None:
         self._append(self.intake.fail(reason, message, **self.spent()))
 
-    def _append(self, records: Sequence[Record]) -> None:
+    def _append(self, records: Sequence[Record]) -> int:
         intake, lease = self.intake, self.lease
         also = inboxes.noted(lease, self.ctx, records)
         if intake.terminal is not None or intake.findings.new:
             also += self._also()
-        lease.append(records, also)
-        self._note(records)
+        size = lease.append(records, also)
+        self._note(records, size)
+        return size
+
+    def _note(self, records: Sequence[Record], size: int) -> None:
+        self.checkpoints.note(len(records), size)
+        if self.trace is not None:
+            self.trace.note(records)
 
     def _also(self) -> list[Also]:
         """What shares the records' transaction: findings and, with the end, the run's status."""
@@ -392,9 +396,3 @@ class Execution:
                 lines = () if self.ctx is None else tuple(self.ctx.log_lines)
                 also.append(failures.storing(self.run, self.error, lines))
         return also
-
-
-def _forget(task: "asyncio.Task[None]") -> None:
-    # Retrieve a late agent's exception, so that asyncio does not complain about it.
-    if not task.cancelled():
-        task.exception()

@@ -66,15 +66,13 @@ class Work:
         self.units = 0
         self._memory.note(INPUT, input)
 
-    def add(self, records: Sequence[Record], more: int) -> bool:
-        """Count ``records`` and ``more`` units; True if it is time to ``settle``."""
-        self.units += more
-        for record in records:
-            size = len(record.payload)
-            if size <= apart.SMALL:
-                self.units += EVENT + size // work.BYTES
-            else:
-                self.units += TIMES * work.of_json(record.payload)
+    def add(self, records: Sequence[Record], size: int, more: int) -> bool:
+        """Count records of ``size`` bytes and ``more`` units; True if it is time to ``settle``."""
+        self.units += more + EVENT * len(records)
+        if size <= apart.SMALL:
+            self.units += size // work.BYTES
+        else:
+            self.units += sum(TIMES * work.of_json(record.payload) for record in records)
         return self.units > LUMP
 
     def charge(self) -> None:

@@ -31,7 +31,6 @@ USAGE = {
     "cacheWriteInputTokens": "gen_ai.usage.cache_creation.input_tokens",
     "reasoningTokens": "gen_ai.usage.reasoning.output_tokens",
 }
-Note = Callable[[Sequence[Record]], None]
 
 _running: "dict[UUID, Span]" = {}
 """The runs of this process, for the children that they start."""
@@ -90,16 +89,11 @@ class RunTrace:
         context.run(attach, _inside(self._span))
         return context
 
-    def beside(self, note: Note) -> Note:
-        """``note``, after which the trace notes the same records."""
-
-        def both(records: Sequence[Record]) -> None:
-            note(records)
-            for record in records:
-                if (handle := HANDLERS.get(record.type)) is not None:
-                    handle(self, json.loads(record.payload))
-
-        return both
+    def note(self, records: Sequence[Record]) -> None:
+        """Take records that are appended."""
+        for record in records:
+            if (handle := HANDLERS.get(record.type)) is not None:
+                handle(self, json.loads(record.payload))
 
     def end(self, terminal: dict[str, Any]) -> None:
         """The run has ended, and that is stored."""

@@ -88,15 +88,19 @@ class TestFoldAt:
         assert sum(map(len, sizes)) <= sum(len(one.payload) for one in records) + 40_100
 
 
+def counted(records: list[Record]) -> tuple[int, int]:
+    return len(records), sum(len(each.payload) for each in records)
+
+
 class TestCheckpointer:
     async def test_stores_beside_a_growing_log(self) -> None:
         records = log(120)
         journal_id = await db(stored, records)
         checkpointer = Checkpointer(journal_id)
-        checkpointer.note(records[:40])
+        checkpointer.note(*counted(records[:40]))
         await checkpointer.close()
         assert await db(seqs) == []
-        checkpointer.note(records[40:])
+        checkpointer.note(*counted(records[40:]))
         await checkpointer.close()
         assert await db(seqs) == [120]
 
@@ -107,6 +111,6 @@ class TestCheckpointer:
         monkeypatch.setattr(checkpoints, "save", broken)
         records = log(60)
         checkpointer = Checkpointer(await db(stored, records))
-        checkpointer.note(records)
+        checkpointer.note(*counted(records))
         await checkpointer.close()
         assert await db(seqs) == []

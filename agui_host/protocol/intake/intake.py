@@ -246,8 +246,9 @@ class Intake:
             self._reused.argued(name, text)
         self._head += 1
         self._room -= len(text)
-        if self._tally is not None:
-            self._tally.piece(kind, name, text, at)
+        tally = self._tally
+        if tally is not None and (tally.first is None or tally.answered.reading is not None):
+            tally.piece(kind, name, text, at)
         return _new(Record, (kind, payload, at))
 
     def _take(self, kind: str, clean: dict[str, Any]) -> list[Record]:

@@ -98,8 +98,8 @@ async def test_work_is_charged_in_lumps_and_waits_above_the_share(
 
     monkeypatch.setattr(pacing.asyncio, "sleep", sleep)
     work = Work("t", Intake("t", "r"))
-    assert not work.add([], LUMP)
-    assert work.add([Record("CUSTOM", b"x" * 160, 0.0)], 0)
+    assert not work.add([], 0, LUMP)
+    assert work.add([Record("CUSTOM", b"x" * 160, 0.0)], 160, 0)
     await work.settle()
     assert work.units == 0
     assert slept == [0, (LUMP + EVENT + 10 - 1000) / 1000]

@@ -76,7 +76,7 @@ def test_what_fails_today_by_kind(open_page: Open, host: Host) -> None:
     hands = Hands(page)
     with hands.within(2):
         hands.click(page.get_by_role("navigation").first.get_by_role("link", name="Issues"))
-        expect(page.locator("tbody tr", has_text="RuntimeError")).to_have_count(1)
+        expect(page.locator("tbody tr", has_text="RuntimeError").first).to_be_visible()
         kind = page.locator("tbody tr", has_text=EMPTY)
         expect(kind.locator("[data-label=Runs]")).to_have_text("2")
         hands.click(kind.locator("[data-label=Runs] a"))

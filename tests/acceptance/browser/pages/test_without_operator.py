@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.acceptance.browser.test_tasks import Hands
-from tests.acceptance.host import Host
+from tests.acceptance.host import Host, wait_for
 from tests.acceptance.neighbour import Neighbour
 from tests.conftest import own_host
 from tests.needs import need_module
@@ -295,6 +295,7 @@ def test_route2_langgraph_asks_and_continues(
         page.goto("/inbox/")
         card = page.get_by_role("main").get_by_role("article").filter(has_text="Book 4 seats?")
         card.get_by_role("button", name="Approve").click()
+        expect(page.get_by_role("button", name="Undo")).to_be_visible()
         page.goto(asked)  # Leaving the inbox sends the answer.
         page.get_by_role("link", name="The run that continues").click()
         expect(page.get_by_role("main")).to_contain_text("The table is booked.")
@@ -316,12 +317,17 @@ def test_alpine_reads_the_steps_of_a_program(enter: Enter, host: Host) -> None:
     with host.client(key) as client:
         started = client.post("/agents/run", json={"task": "Copy", "agent": "copier"}).json()
         place = {"Producer-Id": "copier", "Producer-Epoch": "0", "Producer-Seq": "0"}
-        fed = client.post(
-            f"/api/v1/runs/{started['run_id']}/stream",
-            json=FED,
-            headers={**place, "Stream-Closed": "true"},
-        )
-    assert fed.status_code == 200, fed.text
+
+        def is_fed() -> bool:
+            fed = client.post(
+                f"/api/v1/runs/{started['run_id']}/stream",
+                json=FED,
+                headers={**place, "Stream-Closed": "true"},
+            )
+            assert fed.status_code in (200, 503), fed.text  # until a worker has opened the run
+            return fed.status_code == 200
+
+        wait_for(is_fed, "the batch")
     events: list[dict[str, Any]] = page.evaluate(ALPINE, started["ag_ui_stream"])
     assert [event["type"] for event in events] == [
         "run_started", "step_started", "text_message_content", "step_finished",
