@@ -6,19 +6,15 @@ for nothing, and open streams stood still. So a request takes a slot before it c
 and gives it back when its answer begins: an open stream holds none.
 
 Callers take turns, and one caller (a team, or an address not yet identified) holds at most half of
-the slots. While other identified callers are there, a caller of many requests holds a quarter: more
-at once take no less time, but the one interpreter from the others' requests. A team of attackers
-and its visitors' address held all slots together. A request that would wait too long is refused at
-once.
+the slots. A request that would wait too long is refused at once.
 
 Starts have a share of the slots only: each keeps a processor busy, and many at once held up the
 events of open streams. Reads and joins wait for PostgreSQL instead, and share its answers. While
 other identified callers have streams open, a caller's starts also rest, and while such callers only
 send requests, they rest in proportion to those: the processors that a start keeps busy after its
 answer, in worker and database, are needed for the others' events and begin their runs. A caller
-that starts a few runs does not rest, and its starts have twice the share: four people of a team who
-began at the same moment waited for each other, and all of them for a flood. Starts never rest for a
-request without a known credential, which a stranger can send.
+that starts a few runs does not rest: four people of a team who began at the same moment waited for
+each other. Starts never rest for a request without a known credential, which a stranger can send.
 """
 
 import asyncio
@@ -47,9 +43,6 @@ PRESENT = 5.0
 FEW = 5.0
 """Recent starts of one caller that do not rest yet: two or three a second; twice as many do so in
 full."""
-MANY = 20.0
-"""Recent requests of one caller for which it still holds half of the slots beside others: ten a
-second; with twice as many it holds a quarter."""
 REMEMBERED = 1_000
 """Callers whose recent requests, or starts, are counted; the one longest silent is forgotten."""
 
@@ -149,10 +142,8 @@ class Gate:
         self.rest = rest
         self.starts = min(starts or slots, slots)
         self.share = max(1, slots // 2)
-        self.quarter = max(1, slots // 4)
         # Of two, one caller gets one: its starts can wait long for their own thread.
         self.share_of_starts = min(self.share, max(1, self.starts - 1))
-        self.few_starts = max(self.starts, min(2 * self.starts, self.share))
         self._busy = 0
         self._busy_of: Counter[str] = Counter()
         self._starts = 0
@@ -160,7 +151,6 @@ class Gate:
         self._open = 0
         self._open_of: Counter[str] = Counter()
         self._recent, self._recent_starts = Recent(), Recent()
-        self._recent_strangers = Recent()
         self._lanes: OrderedDict[Key, deque[asyncio.Future[None]]] = OrderedDict()
         self._starting_lanes = 0
         self._waiting = 0
@@ -171,7 +161,8 @@ class Gate:
 
         ``known``: the caller is identified, so others' starts rest for it.
         """
-        (self._recent if known else self._recent_strangers).count(caller)
+        if known:
+            self._recent.count(caller)
         if kind == START:
             self._recent_starts.count(caller)
         if (caller, kind) not in self._lanes and self._has_room(caller, kind):
@@ -202,11 +193,11 @@ class Gate:
     def expected(self, caller: str, kind: str) -> float:
         """Seconds that a request would wait behind its own lane."""
         fresh = (caller, kind) not in self._lanes
-        at_once = min(self._share_of(caller), self.slots / (len(self._lanes) + fresh))
+        at_once = min(self.share, self.slots / (len(self._lanes) + fresh))
         seconds = self._seconds[kind]
         if kind == START:
-            most, most_of_one = self._starts_at_once(caller)
-            at_once = min(at_once, most_of_one, most / (self._starting_lanes + fresh))
+            starters = self._starting_lanes + fresh
+            at_once = min(at_once, self.share_of_starts, self.starts / starters)
             seconds += self._rest_of(caller, seconds)
         return len(self._lanes.get((caller, kind), ())) * seconds / at_once
 
@@ -234,28 +225,8 @@ class Gate:
         self._open -= 1
         _count_down(self._open_of, caller)
 
-    def _share_of(self, caller: str) -> int:
-        """How many slots a caller holds at most: half, or down to a quarter beside others."""
-        recent = self._recent.of(caller) + self._recent_strangers.of(caller)
-        many = min(1.0, max(0.0, recent / MANY - 1.0))
-        presence = many and self._presence_of_others(caller)
-        return self.share - round((self.share - self.quarter) * presence * many)
-
-    def _starts_at_once(self, caller: str) -> tuple[int, int]:
-        """How many starts there may be for this caller to begin one more: of all, and of its own.
-
-        Callers of few starts together leave half of the slots to other requests.
-        """
-        if self._many_starts(caller):
-            return self.starts, self.share_of_starts
-        return self.few_starts, max(self.share_of_starts, self.few_starts - 1)
-
-    def _many_starts(self, caller: str) -> float:
-        """From 0.0 for a caller that starts a few runs to 1.0."""
-        return min(1.0, max(0.0, self._recent_starts.of(caller) / FEW - 1.0))
-
     def _rest_of(self, caller: str, seconds: float) -> float:
-        many = self._many_starts(caller)
+        many = min(1.0, max(0.0, self._recent_starts.of(caller) / FEW - 1.0))
         return many and min(seconds, BUSY) * self.rest * self._presence_of_others(caller) * many
 
     def _presence_of_others(self, caller: str) -> float:
@@ -269,13 +240,11 @@ class Gate:
         self._call()
 
     def _has_room(self, caller: str, kind: str) -> bool:
-        own = self._busy_of[caller]
-        if self._busy >= self.slots or (own >= self.quarter and own >= self._share_of(caller)):
+        if self._busy >= self.slots or self._busy_of[caller] >= self.share:
             return False
-        if kind != START:
-            return True
-        most, most_of_one = self._starts_at_once(caller)
-        return self._starts < most and self._starts_of[caller] < most_of_one
+        return kind != START or (
+            self._starts < self.starts and self._starts_of[caller] < self.share_of_starts
+        )
 
     def _take(self, caller: str, kind: str) -> None:
         self._busy += 1
