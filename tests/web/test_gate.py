@@ -44,34 +44,6 @@ async def test_one_caller_holds_half_of_the_slots() -> None:
         assert len(of_a) == 3
 
 
-async def test_a_caller_of_many_requests_holds_a_quarter_beside_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A team and the address of its visitors leave half of the slots to others."""
-    monkeypatch.setattr("agui_host.web.gate.RECENT", 1e9)
-    gate = Gate(8)
-    for _ in range(40):
-        (await gate.enter("team", "read")).close()
-        (await gate.enter("address", "read", known=False)).close()
-    async with entering(gate, *["team"] * 6, kind="read") as alone:
-        assert len(alone) == 4, "nobody else is there"
-        (await gate.enter("b", "join")).release()
-        alone[0].close()
-        alone[1].close()
-        await settle()
-        assert len(alone) == 4
-        alone[2].close()
-        await settle()
-        assert len(alone) == 5
-        visits = [asyncio.create_task(gate.enter("address", "read", known=False)) for _ in "abcd"]
-        await settle()
-        assert sum(visit.done() for visit in visits) == 2
-        async with entering(gate, *"bbbbb", kind="read") as of_b:
-            assert len(of_b) == 4, "a quiet caller has half"
-        for visit in visits:
-            visit.cancel()
-
-
 async def test_starts_leave_slots_to_reads_and_joins() -> None:
     gate = Gate(8, starts=3)
     async with entering(gate, *"aaaaabb") as starts:
@@ -156,7 +128,6 @@ async def test_starts_rest_while_others_have_streams_open(
     monkeypatch.setattr("agui_host.web.gate.RECENT", 0.0)
     monkeypatch.setattr("agui_host.web.gate.BUSY", 1.0)
     monkeypatch.setattr(Recent, "of", lambda self, caller: 1e9)  # it starts many
-    monkeypatch.setattr("agui_host.web.gate.MANY", float("inf"))
     gate = Gate(8, starts=2, rest=1e6)
     own_stream = await gate.enter("a", "join")
     own_stream.release()
