@@ -37,7 +37,6 @@ SEARCHED = 50_000
 """Events that one request searches for those of some types."""
 COPY_ROWS = 1000
 """Events of one append, for a log that is there already."""
-# The functions are in migration 0004.
 FENCE_VALUES = """
 %(ids)s::uuid[], %(generations)s::int4[], %(firsts)s::int4[], %(lasts)s::int4[], %(sizes)s::int8[],
 %(finals)s::bool[]

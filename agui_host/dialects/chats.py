@@ -11,7 +11,7 @@ from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest
 from agui_host.protocol.wire.room import characters
 from agui_host.teams.authentication import Principal
 from agui_host.teams.limits import refuse_work
-from runs.access import access, comments, start
+from runs.access import access, comments, start, threads
 from runs.access.start import StartOutcome
 from runs.lifecycle import history, interrupts, lifecycle
 from runs.lifecycle.steering.messages import LONGEST, LONGEST_ID, RunEnded
@@ -55,7 +55,7 @@ def _next_turn(principal: Principal, request: RunRequest, key: str | None) -> St
     try:
         return start.start_run(principal, replace(request, on_busy=OnBusy.REJECT), key=key)
     except lifecycle.ThreadBusy:
-        running = start.active(principal, request.thread_id)
+        running = threads.active(principal, request.thread_id)
         policy = start.policy_of_chat(principal, request, running)
         return start.start_run(principal, replace(request, on_busy=policy), key=key)
 
@@ -66,8 +66,8 @@ def _home(principal: Principal, answers: list[str]) -> Thread | None:
     rows = access.visible_interrupts(principal).filter(
         status=InterruptStatus.OPEN, interrupt_id__in=names
     )
-    threads = list(rows.order_by().values_list("thread", flat=True).distinct()[:2])
-    return Thread.objects.already_found().get(pk=threads[0]) if len(threads) == 1 else None
+    keys = list(rows.order_by().values_list("thread", flat=True).distinct()[:2])
+    return Thread.objects.already_found().get(pk=keys[0]) if len(keys) == 1 else None
 
 
 def history_of(principal: Principal, thread: Thread) -> Fold:
@@ -130,7 +130,7 @@ def stop(principal: Principal, thread_id: str, *, run_id: str | None = None) -> 
     Raises Forbidden, before anything is cancelled.
     """
     access.require(principal, "cancel")
-    runs = [run for run in start.active(principal, thread_id) if run_id in (None, run.run_id)]
+    runs = [run for run in threads.active(principal, thread_id) if run_id in (None, run.run_id)]
     for run in runs:
         access.require_for(principal, "cancel", run)
     # The newest first: when the running one ends, nothing that waits after it may begin.

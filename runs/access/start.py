@@ -24,7 +24,7 @@ from agui_host.runtimes.models import Agent
 from agui_host.teams.actors import credential_of
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import Team
-from runs.access import access, cursors
+from runs.access import access, cursors, threads
 from runs.access.files import files
 from runs.access.inspect import schemas
 from runs.lifecycle import answers, interrupts, lifecycle
@@ -32,7 +32,7 @@ from runs.lifecycle.ingest import batches
 from runs.lifecycle.logs import joining
 from runs.lifecycle.statements import agents, new_run
 from runs.lifecycle.statements.agents import AgentChoice
-from runs.models import ACTIVE, Run
+from runs.models import Run
 
 MAX_KEY = 255
 MEMBERS = frozenset({"agent", "input", "on_busy"})
@@ -92,7 +92,7 @@ def start_from_agui(
         except lifecycle.ThreadBusy:
             if not chat or request.on_busy is not None:
                 raise
-            running = active(principal, request.thread_id)
+            running = threads.active(principal, request.thread_id)
             if not running or not joining.is_next_turn(running[-1], request):
                 raise
             outcome = begin(replace(request, on_busy=policy_of_chat(principal, request, running)))
@@ -102,12 +102,6 @@ def start_from_agui(
             raise
         outcome = StartOutcome(run, None, created=False)
     return replace(outcome, declared=request.body.get("protocolVersion"))
-
-
-def active(principal: Principal, thread_id: str) -> list[Run]:
-    """The runs of a thread that have not ended, oldest first; none for an unknown thread."""
-    runs = access.visible(principal).filter(thread__thread_id=thread_id, status__in=ACTIVE)
-    return list(runs.order_by("journal_id"))
 
 
 def policy_of_chat(

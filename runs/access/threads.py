@@ -1,4 +1,4 @@
-"""What people set on a thread: its title, its tags, whether it is archived, and who sees it.
+"""A thread, its live runs, and its settings: title, tags, whether it is archived, who sees it.
 
 A private thread whose creator has left the team is visible to no other person: an owner of the team
 hands it over to a member, or erases it, without reading it.
@@ -26,7 +26,7 @@ from runs.access import access
 from runs.lifecycle import descendants
 from runs.lifecycle.deletion import erasure
 from runs.lifecycle.words import storing
-from runs.models import Run, Thread, Visibility
+from runs.models import ACTIVE, Run, Thread, Visibility
 
 LONGEST_TAG = 60
 MOST_TAGS = 20
@@ -42,6 +42,12 @@ def find(principal: Principal, key: UUID) -> Thread:
     if thread is None:
         raise NotFound("There is no such thread.")
     return thread
+
+
+def active(principal: Principal, thread_id: str) -> list[Run]:
+    """The runs of a thread that have not ended, oldest first; none for an unknown thread."""
+    runs = access.visible(principal).filter(thread__thread_id=thread_id, status__in=ACTIVE)
+    return list(runs.order_by("journal_id"))
 
 
 def faced(rows: TeamQuerySet[Thread]) -> TeamQuerySet[Thread]:

@@ -16,7 +16,7 @@ from agui_host.dialects.ai_sdk.fold import Stream
 from agui_host.errors import NotFound
 from agui_host.teams.authentication import Principal
 from events import journal
-from runs.access import access, sight, start
+from runs.access import access, sight, threads
 from runs.lifecycle import turns
 from runs.models import Run, Status
 
@@ -33,7 +33,7 @@ def page_loaded(run: Run) -> None:
 
 def turn(principal: Principal, thread_id: str) -> list[Run]:
     """The runs of the message to replay and follow; none if nothing runs and no page is owed."""
-    active = start.active(principal, thread_id)
+    active = threads.active(principal, thread_id)
     if active:
         _is_owed(active[0].pk)
         return _of(principal, active[0])

@@ -21,7 +21,7 @@ from agui_host.protocol.strict_json import dumps
 from agui_host.protocol.wire.room import MOST_CHARACTERS, Room, characters, shortened
 from agui_host.teams.authentication import Principal
 from agui_host.teams.limits import limits_of
-from runs.access import access, start
+from runs.access import access, threads
 from runs.lifecycle import admission, history, lifecycle, thread_lock
 from runs.lifecycle.deletion import erasure
 from runs.models import ACTIVE, Run, Thread
@@ -104,7 +104,7 @@ def add(principal: Principal, name: str, messages: list[Json]) -> list[Json]:
     access.require(principal, "run")
     _thread(principal, name)
     left = messages
-    if (active := start.active(principal, name)) and all(map(_is_said, messages)):
+    if (active := threads.active(principal, name)) and all(map(_is_said, messages)):
         left = [each for each in messages if not chats.steer(principal, active[0], each)]
     if left or not messages:
         _change(principal, name, lambda stored: _longer(stored, left))

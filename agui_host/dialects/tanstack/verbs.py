@@ -14,7 +14,7 @@ from agui_host.protocol.input.numbers import whole
 from agui_host.protocol.strict_json import dumps
 from agui_host.protocol.wire.room import MOST_CHARACTERS, shortened
 from agui_host.teams.authentication import Principal
-from runs.access import access, cursors, start
+from runs.access import access, cursors, start, threads
 from runs.lifecycle import history, interrupts
 from runs.models import Run, Thread
 
@@ -72,11 +72,11 @@ def _answer(messages: list[Json], active: Json | None, pending: Json | None, pag
 def _current(principal: Principal, thread: Thread) -> tuple[Fold, Run | None]:
     """The thread's fold before its active run, and that run."""
     while True:
-        active = start.active(principal, thread.thread_id)[:1]
+        active = threads.active(principal, thread.thread_id)[:1]
         fold = history.current(thread.pk)
         # A run that ended or began meanwhile can be in the fold, and would be shown twice or not
         # at all.
-        if start.active(principal, thread.thread_id)[:1] == active:
+        if threads.active(principal, thread.thread_id)[:1] == active:
             return fold, active[0] if active else None
 
 

@@ -246,8 +246,7 @@ class Intake:
             self._reused.argued(name, text)
         self._head += 1
         self._room -= len(text)
-        tally = self._tally
-        if tally is not None and (tally.first is None or tally.answered.reading is not None):
+        if (tally := self._tally) and (tally.first is None or tally.answered.reading is not None):
             tally.piece(kind, name, text, at)
         return _new(Record, (kind, payload, at))
 

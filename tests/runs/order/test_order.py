@@ -15,7 +15,7 @@ from agui_host.protocol.ids import Position
 from agui_host.runtimes.models import Agent
 from agui_host.teams.models import AuditEntry
 from agui_host.web.host_socket.new_runs import floor
-from runs.access import access, again, copilot_threads, following, start
+from runs.access import access, again, copilot_threads, following, start, threads
 from runs.lifecycle import admission, history, interrupts, lifecycle, repetition, turns
 from runs.lifecycle.logs import joining
 from runs.models import Interrupt, Run, Thread
@@ -227,7 +227,7 @@ class TestReaders:
         third = waiting(cast)
         fourth = started(cast.alice, threadId="t")
         alice = cast.alice.principal
-        assert start.active(alice, "t") == [third, fourth]
+        assert threads.active(alice, "t") == [third, fourth]
         assert resumes.turn(alice, "t") == [third]
         cursor = f"{first.pk}:1"
         place = copilot_channel._behind(alice, first.thread_id, cursor)
