@@ -11,7 +11,7 @@ from agui_host.backends.postgres.bridge import db
 from agui_host.dialects.ai_sdk import endpoints as ai_sdk
 from agui_host.dialects.ai_sdk import resumes, ui_messages
 from agui_host.dialects.ai_sdk.message import UIMessage
-from runs.access import start as starting
+from runs.access import threads
 from runs.lifecycle import turns
 from runs.models import Run
 from tests.asgi import Exchange, ask
@@ -95,8 +95,8 @@ POINTS: dict[str, tuple[Any, str, str]] = {
     "when it was found that the run is active": (turns, "newest", "behind"),
     "before the log is read": (ui_messages, "_turn", "before"),
     "when the log was read": (ui_messages, "of_thread", "behind"),
-    "before the resume looks for an active run": (starting, "active", "before"),
-    "when the resume has found one": (starting, "active", "behind"),
+    "before the resume looks for an active run": (threads, "active", "before"),
+    "when the resume has found one": (threads, "active", "behind"),
     "when the resume has read its turn": (resumes, "turn", "behind"),
 }
 
