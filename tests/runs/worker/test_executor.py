@@ -170,10 +170,11 @@ async def test_an_agent_that_floods_is_slowed_and_loses_nothing(
     most = 0
     append = Lease.append
 
-    def watched(lease: Any, *args: Any, **kwargs: Any) -> None:
+    def watched(lease: Any, *args: Any, **kwargs: Any) -> int:
         nonlocal most
-        append(lease, *args, **kwargs)
+        size = append(lease, *args, **kwargs)
         most = max(most, lease.in_flight)
+        return size
 
     monkeypatch.setattr(Lease, "append", watched)
     delta = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "."}
