@@ -43,6 +43,7 @@ from runs.lifecycle import descendants, lifecycle
 from runs.lifecycle.lifecycle import Claimed
 from runs.lifecycle.recovery import continuing, families
 from runs.models import Run
+from runs.worker.agent import late
 
 log = structlog.get_logger(__name__)
 
@@ -180,8 +181,7 @@ class Children:
 
     def _forget(self, task: "asyncio.Task[None]") -> None:
         del self._tasks[task]
-        if not task.cancelled():
-            task.exception()  # The agent learns of it by ``begun``, or the child's own log has it.
+        late.forget(task)  # The agent learns of it by ``begun``, or the child's own log has it.
 
     def _watch(self) -> None:
         if self._watching is None or self._watching.done():

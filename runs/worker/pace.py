@@ -68,9 +68,9 @@ class Work:
 
     def add(self, records: Sequence[Record], size: int, more: int) -> bool:
         """Count records of ``size`` bytes and ``more`` units; True if it is time to ``settle``."""
-        self.units += more + EVENT * len(records)
+        self.units += more
         if size <= apart.SMALL:
-            self.units += size // work.BYTES
+            self.units += EVENT * len(records) + size // work.BYTES
         else:
             self.units += sum(TIMES * work.of_json(record.payload) for record in records)
         return self.units > LUMP

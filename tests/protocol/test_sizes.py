@@ -85,7 +85,7 @@ LONG: dict[str, Any] = {
 
 @pytest.mark.parametrize("shape", LONG)
 def test_windows_of_a_long_text_are_enough(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To count all of a history of 5 MB took 30 ms, at each claim of a run."""
+    """Each claim of a run waits until the history of its thread is counted."""
     looked_at: list[int] = []
 
     def bytes_of(part: bytes | str) -> bytes:

@@ -180,7 +180,7 @@ class DecisionForm(AnswerForm):
     def _edited(self, choice: Choice) -> dict[str, Any]:
         arguments = dict(choice.action.arguments or {})
         for name, part in choice.parts.items():
-            value = self._value(name, part, ABSENT)
+            value = self._value(name, part)
             if part.name is None:
                 return dict(value)
             arguments.pop(part.name, None)

@@ -159,18 +159,18 @@ class AnswerForm(forms.Form):
         if self.choice is not None:
             yield self.choice, self.choice.options[int(self._pressed)].value
         for name, part in self._fields_of.items():
-            yield part, self._value(name, part, ABSENT)
+            yield part, self._value(name, part)
 
-    def _value(self, name: str, part: Part, empty: Any) -> Any:
+    def _value(self, name: str, part: Part) -> Any:
         value = self.cleaned_data.get(name)
         if part.kind == "json":
-            return empty if value is ABSENT else value
+            return value
         if value is ABSENT or value in (None, "", []):
             if part.kind == "list" and part.required:
                 return []
             if part.required and part.nullable:
                 return None
-            return "" if part.required and part.kind == "text" else empty
+            return "" if part.required and part.kind == "text" else ABSENT
         if part.kind in ("boolean", "enum"):
             return part.options[int(value)].value
         if part.kind == "list" and part.options:
