@@ -285,7 +285,12 @@ async def test_a_child_is_cancelled_without_its_parent(stopping: Callable[..., A
 async def test_a_lost_worker_loses_parent_and_child_at_once(
     stopping: Callable[..., Any], settings: Settings
 ) -> None:
-    begun = await stopping(waiting)
+    async def holding(ctx: Any) -> None:
+        # It does not end by its child's end: its worker is lost only by name.
+        async with ctx.spawn("waits", {}):
+            await asyncio.Event().wait()
+
+    begun = await stopping(holding)
     worker = await db(a_worker)
     for run in (begun.run, begun.child):
         await db(give, run, worker)
