@@ -16,7 +16,6 @@ from agui_host.embedded.progress import Progress
 
 DISTRIBUTION = "agui-run-host"
 LONG_LIVED = ("run_worker", "supervise", "up")
-BESIDE_AGENTS = (*LONG_LIVED, "bury_worker")
 """Their environment is hidden from agents on the same machine."""
 SHELLS = (
     "shell",
@@ -83,7 +82,7 @@ def run(args: Sequence[str]) -> None:
     from agui_host.protocol.errors import HostError
     from agui_host.security import own_secrets
 
-    if args and args[0] in BESIDE_AGENTS:
+    if args and args[0] in LONG_LIVED:
         own_secrets.hide()
     # A worker's statements have a deadline; one statement of a command can take long.
     deadline = nullcontext() if "run_worker" in args[:1] else allowing(LONGEST)

@@ -34,7 +34,7 @@ __all__ = [
 # Without `makemigrations`: it compares with the database and waits 10 s for a missing one.
 COMMANDS_WITHOUT_ENGINES = frozenset(
     {
-        "-h", "--help", "--version", "bury_worker", "check", "collectstatic", "compilemessages",
+        "-h", "--help", "--version", "check", "collectstatic", "compilemessages",
         "diffsettings", "findstatic", "help", "makemessages", "remove_abandoned", "replay",
         "sendtestemail", "show_permissions", "spectacular", "startapp", "startproject", "supervise",
         "test", "testserver", "up", "version",

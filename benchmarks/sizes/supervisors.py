@@ -1,8 +1,7 @@
 """Memory of a web process, a worker and their supervisors (``manage.py supervise``), at rest.
 
 Proportional set size: pages that processes share are divided among them. The last lines are the
-seconds from a worker's death (SIGKILL) until its run's end, ``ROUNDS`` times: a process imports
-Django for that.
+seconds from a worker's death (SIGKILL) until its run's end, ``ROUNDS`` times, with no other worker.
 """
 
 import os

@@ -109,3 +109,10 @@ begin
         return next;
     end loop;
 end $$;
+
+-- Ends a worker's registration, and that of its chores. Waits for a take of the worker that is under
+-- way. Each process sees soon that it is gone, and a run of a worker without one has no worker.
+create function agui_end_worker(of_worker bigint) returns void language sql as $$
+    with gone as (delete from runs_worker where id = of_worker returning chores)
+    delete from procrastinate_workers old using gone where old.id = gone.chores
+$$;

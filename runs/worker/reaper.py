@@ -3,10 +3,13 @@
 Every worker and every web process calls ``run_forever``; an advisory lock lets one through. The
 runs of repeatable agents start again, those of agents that continue get another worker.
 
-The supervisor of a worker that died need not wait for its heartbeat to grow old: it calls ``bury``.
+The supervisor of a worker that died need not wait for its heartbeat to grow old. It calls ``bury``,
+or only ends the registration, if it has no Django. Every process sees that within a moment, without
+a message that could be lost: the first one to get the lock ends the runs.
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from uuid import UUID
@@ -90,28 +93,64 @@ select extract(epoch from now() - least(
     (select min(heartbeat) from runs_worker),
     (select min(last_heartbeat) from procrastinate_workers)))
 """
+GLANCE = 0.5
+"""Seconds between two glances at the registrations: one row for each worker."""
 SOON, AGAIN = 0.05, 1.0
 """Seconds after the moment in which a worker is lost; and between looks that may not judge it."""
 
 
+class Lookout:
+    """One process's view of the workers: when it looks for lost runs again."""
+
+    def __init__(self) -> None:
+        self._patience = Patience()
+        self._present: set[int] = set()
+
+    def look(self) -> float:
+        """Look for lost runs; in how many seconds to look again, if nothing happens."""
+        # Before the look, so that a registration that ends during it is missed afterwards.
+        present = registration.present()
+        if look(self._patience.may_judge) is not None:
+            self._present = present
+        return seconds_to_next()
+
+    def misses_a_worker(self) -> bool:
+        """Whether a registration has ended since the last look. True until this process has looked:
+        another one, which has the lock, can have begun before that."""
+        present = registration.present()
+        if self._present - present:
+            return True
+        self._present = present
+        return False
+
+
 async def run_forever() -> None:
-    """Call ``run_once`` again and again, also after it failed."""
-    patience = Patience()
+    """Look again and again, also after it failed, and at once when a registration ends."""
+    lookout = Lookout()
     while True:
         pause = looking_every()
         with suppress(Exception):
-            await db(run_once, patience.may_judge)
-            pause = await db(seconds_to_next)
-        await asyncio.sleep(pause)
+            pause = await db(lookout.look)
+        until = time.monotonic() + pause
+        while (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, GLANCE))
+            with suppress(Exception):
+                if await db(lookout.misses_a_worker):
+                    break
 
 
 def run_once(may_judge: Callable[[], bool] = lambda: True) -> list[UUID]:
-    """End every orphan; the ids of the runs that ended here.
+    """``look``, if another process does not look already."""
+    return look(may_judge) or []
+
+
+def look(may_judge: Callable[[], bool]) -> list[UUID] | None:
+    """End every orphan; the ids of the runs that ended here. None if another process looks.
 
     ``may_judge`` is called when the database has answered, and tells whether old heartbeats count.
     The lock has a connection of its own, since each run is ended in a transaction of its own.
     """
-    ended: list[UUID] = []
+    ended: list[UUID] | None = None
     try:
         with apart() as other:
             row = other.execute(ALONE, {"lock": LOCK, "idle": f"{IDLE}s"}).fetchone()
@@ -125,7 +164,7 @@ def run_once(may_judge: Callable[[], bool] = lambda: True) -> list[UUID]:
 
 def _look(judges: bool) -> list[UUID]:
     with connection.cursor() as cursor:
-        ended = _judge(cursor) if judges else []
+        ended = _judge(cursor) if judges else _unregistered(cursor)
     repetition.sweep()
     jobs.adopt()
     if missed := admission.sweep():
@@ -141,10 +180,16 @@ def bury(worker_id: int) -> list[UUID]:
     """
     registration.remove(worker_id)
     with connection.cursor() as cursor:
-        ended = _orphans(cursor, NEVER)
-        _left(cursor, NEVER, since=0.0)
+        ended = _unregistered(cursor)
     repetition.sweep()
     log.warning("reaper.buried_worker", worker=worker_id, runs=len(ended))
+    return ended
+
+
+def _unregistered(cursor: CursorWrapper) -> list[UUID]:
+    # Their worker was ended by itself or by others: this needs no patience.
+    ended = _orphans(cursor, NEVER)
+    _left(cursor, NEVER, since=0.0)
     return ended
 
 

@@ -93,7 +93,6 @@ ELSEWHERE = {
     "dialects/tanstack/*": "tests/dialects/tanstack/test_tanstack.py",
     "dialects/tanstack/socket.py": "tests/dialects/tanstack/test_tanstack_socket.py",
     "embedded/management/commands/remove_abandoned.py": "tests/embedded/test_abandoned.py",
-    "embedded/management/commands/bury_worker.py": "tests/embedded/test_deployed.py",
     "embedded/management/commands/supervise.py": "tests/embedded/test_deployed.py",
     "events/admin.py": "tests/dashboard/test_admin.py",
     "events/findings.py": "tests/runs/worker/test_findings.py",

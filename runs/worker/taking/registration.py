@@ -13,10 +13,8 @@ update runs_worker
    set heartbeat = now(), free = %(free)s, draining = %(draining)s, chores = %(chores)s
  where id = %(worker)s
 """
-REMOVE = """
-with gone as (delete from runs_worker where id = %s returning chores)
-delete from procrastinate_workers old using gone where old.id = gone.chores
-"""
+REMOVE = "select agui_end_worker(%s)"
+PRESENT = "select id from runs_worker"
 
 
 def register(queues: Sequence[str], free: int) -> int:
@@ -38,3 +36,10 @@ def remove(worker: int) -> None:
     """End a worker's registrations. Waits for a take of the worker that is under way."""
     with connection.cursor() as cursor:
         cursor.execute(REMOVE, [worker])
+
+
+def present() -> set[int]:
+    """The workers that are registered."""
+    with connection.cursor() as cursor:
+        cursor.execute(PRESENT)
+        return {worker for (worker,) in cursor.fetchall()}

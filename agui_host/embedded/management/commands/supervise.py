@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from agui_host.backends import ringer
+from agui_host.backends.postgres.base import session_parameters
 from agui_host.backends.postgres.reach import reach
 from agui_host.embedded import deployed, embedded, ports
 
@@ -41,5 +42,6 @@ class Command(BaseCommand):
                 grace=settings.AGUI_WORKER_GRACE,
                 cancelling=settings.AGUI_CANCEL_GRACE,
                 liveness=settings.AGUI_LIVENESS_SECONDS,
-            )
+            ),
+            session_parameters() if process == "worker" else {},
         )
