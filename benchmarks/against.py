@@ -77,11 +77,11 @@ def main() -> None:
     commit, names = sys.argv[1], sys.argv[2:] or NAMES
     with tempfile.TemporaryDirectory() as folder:
         other = checked_out(commit, Path(folder) / "other")
-        for name in names:
-            script = Path("benchmarks", *name.split(".")).with_suffix(".py")
-            if not (other / script).exists():  # a newer script than that commit
-                (other / script).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(ROOT / script, other / script)
+        for script in (ROOT / "benchmarks").rglob("*.py"):
+            copy = other / script.relative_to(ROOT)
+            if not copy.exists():  # newer than that commit, or shared by what is newer
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(script, copy)
         lines = list(compare(other, names))
     head = subprocess.run(
         ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
