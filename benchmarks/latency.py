@@ -1,6 +1,6 @@
 """How late events arrive, over real processes and SSE.
 
-1. emit → received at 50 runs × 20 events/s: p50 ≤ 5 ms, p99 ≤ 25 ms;
+1. emit → received at 50 runs × 20 events/s: p50 ≤ 12 ms, p99 ≤ 30 ms (docs/adr/0017);
 2. POST → first event on an idle host: p50 ≤ 30 ms;
 3. the next run of a thread starts ≤ 50 ms after its predecessor ended (p50).
 
@@ -99,8 +99,8 @@ def main() -> None:
         "latency",
         [
             f"emit → received, {RUNS} runs × {RATE}/s, {len(delays)} deltas",
-            f"  p50 {verdict(percentile(delays, 0.5), 5)}",
-            f"  p99 {verdict(percentile(delays, 0.99), 25)}",
+            f"  p50 {verdict(percentile(delays, 0.5), 12)}",
+            f"  p99 {verdict(percentile(delays, 0.99), 30)}",
             f"POST → first event, {len(posts)} posts",
             f"  p50 {verdict(percentile(posts, 0.5), 30)}",
             f"  p99 {percentile(posts, 0.99):>7.1f} ms",
