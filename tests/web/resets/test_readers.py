@@ -138,6 +138,8 @@ RETURNS: dict[str, tuple[Reader, str]] = {
     "tanstack": (joins("", TANSTACK, ours), "4"),
     "tanstack, offset": (joins("", "/agui/agent/echo/run?runId=r&offset=4", ours), ""),
     "threads": (joins("", "/agui/threads/t/events?cursor={run}:4", ours), ""),
+    "page": (joins("", "/api/v1/runs/{run}/events?after=4", ours), ""),
+    "durable streams": (joins("", f"/api/v1/runs/{{run}}/stream?offset={4:016}", ours), ""),
 }  # fmt: skip
 
 
