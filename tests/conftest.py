@@ -18,6 +18,7 @@ from agui_host.embedded import embedded, paths
 from tests import as_application, chromium, emptying, machine_postgres, turns
 from tests.named_tests import NamedTests
 from tests.suite import certificates, clusters, profiles, times
+from tests.suite.warm import client
 
 browser = chromium.browser
 
@@ -68,6 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(NamedTests())
         config.pluginmanager.register(times.Times(config))
     turns.install(config)
+    client.install(config)
     emptying.install()
     as_application.install()
     certificates.install()
