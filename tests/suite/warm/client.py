@@ -128,8 +128,8 @@ class Servers:
     def for_(self, command: Sequence[str], env: Mapping[str, str], cwd: Path) -> Server | None:
         """The server, if it is wanted and a copy would be the same."""
         is_main = threading.current_thread() is threading.main_thread()
-        if self.are_wanted and self.server is None and is_main:
-            self.server = Server()  # a death signal is tied to the thread
+        if self.are_wanted and self.server is None and is_main and hasattr(os, "pidfd_open"):
+            self.server = Server()  # a death signal is tied to the thread; Linux has both
         return self.server if self.server and self.server.can(command, env, cwd) else None
 
 
