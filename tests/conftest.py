@@ -18,6 +18,7 @@ from agui_host.embedded import embedded, paths
 from tests import as_application, chromium, emptying, machine_postgres, turns
 from tests.named_tests import NamedTests
 from tests.suite import certificates, clusters, profiles, times
+from tests.suite.warm import client
 
 browser = chromium.browser
 
@@ -51,6 +52,8 @@ APART = (
     "tests/acceptance/recovery/test_without_valkey",
 )  # fmt: skip
 """Files that judge time (``tests.turns``), the longest first; single tests are marked in place."""
+TAIL = 0.15
+"""The part of the short files that comes after all long ones."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -68,6 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(NamedTests())
         config.pluginmanager.register(times.Times(config))
     turns.install(config)
+    client.install(config)
     emptying.install()
     as_application.install()
     certificates.install()
@@ -103,9 +107,9 @@ def pytest_collection() -> Generator[None, Any, Any]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
     """Mark what ``make test-quick`` leaves out: rooms that start hosts, browsers, Node; long files.
 
-    The marks come before ``-m`` looks at them, the order behind everybody else's: long files run
-    first and tests that want the machine to themselves last, so that the processes of a parallel
-    run end together and seldom wait for each other.
+    The marks come before ``-m`` looks at them, the order behind everybody else's: long files take
+    turns with others, and tests that want the machine to themselves run last, so that the processes
+    of a parallel run end together and seldom wait for each other.
     """
     for item in items:
         if item.nodeid.startswith(SLOW):
@@ -115,17 +119,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
         if item.nodeid.startswith(APART):
             item.add_marker(turns.APART)
     yield
-    items.sort(key=_place)
+    slow = {_file(item): True for item in items if item.get_closest_marker("slow")}
+    quick = {_file(item): True for item in items if _file(item) not in slow}
+    turn = alternating([*slow], [*quick])
+    items.sort(key=lambda item: (_place(item), turn[_file(item)]))
+
+
+def alternating(slow: list[str], quick: list[str]) -> dict[str, float]:
+    """The place of each file. Those that start hosts wait for them; the others keep a core busy.
+
+    The last ones are short, so that the processes end together.
+    """
+    return {
+        file: number * share / len(files)
+        for files, share in ((slow, 1 - TAIL), (quick, 1.0))
+        for number, file in enumerate(files)
+    }
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _place(item: pytest.Item) -> int:
     kind = turns.kind_of(item)
     if kind == turns.TOGETHER:
-        return 0 if item.get_closest_marker("slow") else 1
+        return 0
     if kind == turns.APART:
         places = (place for place, file in enumerate(APART) if item.nodeid.startswith(file))
-        return 2 + next(places, len(APART))
-    return 3 + len(APART)
+        return 1 + next(places, len(APART))
+    return 2 + len(APART)
 
 
 def remove(data: Path) -> None:

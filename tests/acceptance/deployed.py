@@ -55,9 +55,10 @@ def reachable_python(folder: Path) -> Path:
     account, here = paths.Account(*ACCOUNT), Path(sys.prefix).resolve() / "bin"
     if paths._can_run(here / "python", account):
         return here
-    # Python is in a home directory: the account gets a copy of the interpreter.
+    # Python is in a home directory: the account gets a copy of the interpreter, with its compiled
+    # modules, which the account may not write: each of twenty processes would compile them again.
     stdlib, base = Path(sysconfig.get_path("stdlib")), Path(sys.base_prefix)
-    unneeded = shutil.ignore_patterns("test", "tests", "site-packages", "__pycache__", "config-*")
+    unneeded = shutil.ignore_patterns("test", "tests", "site-packages", "config-*")
     copy = folder / "python"
     shutil.copytree(stdlib, copy / stdlib.relative_to(base), symlinks=True, ignore=unneeded)
     for library in (base / "lib").glob("libpython*"):

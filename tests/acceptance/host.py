@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -14,9 +13,10 @@ from typing import Any
 
 import httpx
 
-from agui_host.embedded import child, embedded, supervisor
+from agui_host.embedded import embedded, supervisor
 from tests.acceptance import prepared
 from tests.suite import clusters
+from tests.suite.warm import client
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "alice-key-of-the-acceptance-tests-0001"
@@ -104,7 +104,9 @@ class Host:
         with self._log(job).open("ab") as log:
             # The name is there so that PostgreSQL can say who asks.
             env = {**self.env, "PGAPPNAME": job.name, **settings}
-            job.process = child.spawn(job.command, death=job.death, env=env, cwd=self.root, log=log)
+            job.process = client.spawn(
+                job.command, death=job.death, env=env, cwd=self.root, log=log
+            )
 
     def log_of(self, job: supervisor.Job) -> str:
         return self._log(job).read_text(errors="replace")
@@ -119,10 +121,8 @@ class Host:
             self.engines.stop()
 
     def manage(self, *args: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "manage.py", *args],
-            cwd=self.root, env=self.env, capture_output=True, text=True, timeout=300,
-        )  # fmt: skip
+        command = [sys.executable, "-m", "agui_project", *args]
+        done = client.run(command, cwd=self.root, env=self.env, timeout=300)
         if done.returncode:
             print(done.stderr[-3000:])
         done.check_returncode()

@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 import yaml
 
-from tests import turns
+from tests import conftest, turns
 from tests.house import repository
 from tests.suite.defects import catalogue
 
@@ -136,7 +136,7 @@ class TestAlone:
         run("alone", ["together", "apart"], 0.02)
 """
 CONFTEST = """
-from tests import turns
+from tests import conftest, turns
 
 def pytest_configure(config):
     turns.install(config)
@@ -178,6 +178,18 @@ def test_what_is_marked_by_its_path_is_chosen_by_its_mark() -> None:
     )  # fmt: skip
     assert "tests/test_proxy.py::" in done.stdout, done.stdout + done.stderr
     assert "tests/acceptance" not in done.stdout
+
+
+def test_long_files_take_turns_with_short_ones_that_end_the_run() -> None:
+    """Two processes that wait for hosts at the same time would leave the cores idle."""
+    slow, quick = [f"slow {n}" for n in range(10)], [f"quick {n}" for n in range(40)]
+    places = conftest.alternating(slow, quick)
+    order = sorted(places, key=places.__getitem__)
+    assert [file for file in order if file in slow] == slow
+    assert [file for file in order if file in quick] == quick
+    between = "".join(file[0] for file in order).strip("q").split("s")[1:-1]
+    assert {len(files) for files in between} <= {3, 4}
+    assert set(order[-6:]) <= set(quick)
 
 
 def test_the_whole_suite_is_one_pass() -> None:

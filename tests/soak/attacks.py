@@ -19,6 +19,7 @@ import httpx
 
 from tests.soak import dear_agents, dear_attacks, dear_connections
 from tests.soak.attacker import Attacker, Round, user
+from tests.suite import certificates
 
 MEGABYTE = "a" * 1_000_000
 BOMB = r"^(a+)+$"
@@ -216,5 +217,6 @@ async def attack(url: str, key: str, seconds: float, mode: str = "") -> dict[str
 
 if __name__ == "__main__":
     os.nice(19)  # attackers bring machines of their own
+    certificates.install()  # each visitor of a link is a client
     url, key, seconds, *mode = sys.argv[1:]
     print(json.dumps(asyncio.run(attack(url, key, float(seconds), *mode))))

@@ -1,5 +1,6 @@
 """Hostile values in every parameter and member that the API's description has: never a 500."""
 
+import functools
 import re
 from typing import Any
 
@@ -8,7 +9,8 @@ from drf_spectacular.generators import SchemaGenerator
 
 from tests.asgi import Exchange
 from tests.tenancy.doors import ASGI, Door
-from tests.tenancy.test_doors import DJANGO, OWN, House, house
+from tests.tenancy.knocking import OWN
+from tests.tenancy.test_doors import DJANGO, House, house
 
 __all__ = ["house"]
 
@@ -36,6 +38,7 @@ MEMBERS = {
 """As JSON."""
 
 
+@functools.cache
 def doors() -> dict[str, Door]:
     """The doors by the address as the description writes it."""
     return {
