@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db import connection
 from django.db.models import Sum
+from django.db.models.functions import Collate
 
 from agui_host.protocol.errors import HostError
 from runs.models import Effect, EffectStatus, Run
@@ -137,7 +138,12 @@ class Attempt:
 
 def mark_unverified(run: Run) -> None:
     """In the transaction that takes a run over: its started effects can no longer be done."""
-    _of(run).filter(status=EffectStatus.STARTED).update(status=EffectStatus.UNVERIFIED)
+    # Locked in the order in which a worker locks those that it stores in one commit.
+    started = _of(run).filter(status=EffectStatus.STARTED).order_by(Collate("key", "C"))
+    locked = list(started.select_for_update(no_key=True).values_list("pk", flat=True))
+    _of(run).filter(pk__in=locked, status=EffectStatus.STARTED).update(
+        status=EffectStatus.UNVERIFIED
+    )
 
 
 def used(run: Run) -> tuple[int, int]:
