@@ -32,10 +32,26 @@ begin
     return next;
 end $$;
 
+-- Whether a run was on probation at this moment: it has lost two workers, and its present attempt
+-- has not lasted twice as long as the one that lost the second.
+create function agui_on_probation(of_run uuid, moment timestamptz)
+    returns boolean language sql stable as $$
+    select lost.times >= 2 and (newest.taken_at is null or moment < newest.taken_at + least(
+               interval '1 minute', interval '1 second' + 2 * (newest.at - before.taken_at)))
+      from (select count(*) as times from runs_recovery
+             where run_id = of_run and reason = 'worker_lost' and counts) lost
+      left join lateral (
+            select number, at, taken_at from runs_recovery
+             where run_id = of_run order by number desc limit 1) newest on true
+      left join runs_recovery before
+             on before.run_id = of_run and before.number = newest.number - 1
+$$;
+
 -- Takes the next runs of these queues for a worker, at most so many. Claims each run that is alone
 -- in its thread, and returns what its executor needs: the versions say whether the worker knows
 -- agent, team and limits already. Without a generation, the executor claims it. A worker whose
--- registration is gone takes nothing; to delete one waits for this.
+-- registration is gone takes nothing; to delete one waits for this. A worker has one run on
+-- probation at a time: if that kills it, the host knows which run it was.
 create function agui_take_runs(
     by_worker bigint, of_queues text[], moment timestamptz, most integer
 ) returns table (
@@ -56,7 +72,7 @@ begin
         return;
     end if;
     for due in
-        select r.journal_id, r.team_id, r.stamp, r.traceparent
+        select r.journal_id, r.team_id, r.stamp, r.traceparent, r.status
           from runs_run r
          where r.due_at is not null and r.due_at <= clock_timestamp()
            and r.status in ('queued', 'running')
@@ -65,6 +81,15 @@ begin
          order by r.stamp, r.journal_id limit most
            for no key update of r skip locked
     loop
+        if due.status = 'running' and agui_on_probation(due.journal_id, clock_timestamp())
+            and exists (select from runs_run other
+                         where other.worker = by_worker and other.status = 'running'
+                           and agui_on_probation(other.journal_id, clock_timestamp()))
+        then
+            update runs_run r set due_at = clock_timestamp() + interval '1 second'
+             where r.journal_id = due.journal_id;
+            continue;
+        end if;
         run := due.journal_id; team := due.team_id; traceparent := due.traceparent;
         -- A run is locked before its log, against the order of locks: so nothing waits here. A run
         -- that is running with an empty log was claimed for a worker that did not hear of it.
