@@ -32,26 +32,28 @@ begin
     return next;
 end $$;
 
--- Whether a run was on probation at this moment: it has lost two workers, and its present attempt
--- has not lasted twice as long as the one that lost the second.
-create function agui_on_probation(of_run uuid, moment timestamptz)
-    returns boolean language sql stable as $$
-    select lost.times >= 2 and (newest.taken_at is null or moment < newest.taken_at + least(
-               interval '1 minute', interval '1 second' + 2 * (newest.at - before.taken_at)))
+-- How many runs on probation a worker executes at a time, if this run is one of them at this
+-- moment; else null. It is after two losses, if the last attempt was lost within a minute, until
+-- the present one has lasted twice as long: in groups of eight, from the third loss on alone.
+create function agui_group(of_run uuid, moment timestamptz)
+    returns integer language sql stable as $$
+    select case when lost.times = 2 then 8 else 1 end
       from (select count(*) as times from runs_recovery
              where run_id = of_run and reason = 'worker_lost' and counts) lost
-      left join lateral (
+     cross join lateral (
             select number, at, taken_at from runs_recovery
-             where run_id = of_run order by number desc limit 1) newest on true
-      left join runs_recovery before
-             on before.run_id = of_run and before.number = newest.number - 1
+             where run_id = of_run order by number desc limit 1) newest
+      join runs_recovery before on before.run_id = of_run and before.number = newest.number - 1
+     where lost.times >= 2 and newest.at < before.taken_at + interval '1 minute'
+       and (newest.taken_at is null or moment < newest.taken_at + interval '1 second'
+            + 2 * (newest.at - before.taken_at))
 $$;
 
 -- Takes the next runs of these queues for a worker, at most so many. Claims each run that is alone
 -- in its thread, and returns what its executor needs: the versions say whether the worker knows
 -- agent, team and limits already. Without a generation, the executor claims it. A worker whose
--- registration is gone takes nothing; to delete one waits for this. A worker has one run on
--- probation at a time: if that kills it, the host knows which run it was.
+-- registration is gone takes nothing; to delete one waits for this. A worker has few runs on
+-- probation at a time: if one of them kills it, the host knows which they were.
 create function agui_take_runs(
     by_worker bigint, of_queues text[], moment timestamptz, most integer
 ) returns table (
@@ -81,10 +83,13 @@ begin
          order by r.stamp, r.journal_id limit most
            for no key update of r skip locked
     loop
-        if due.status = 'running' and agui_on_probation(due.journal_id, clock_timestamp())
-            and exists (select from runs_run other
-                         where other.worker = by_worker and other.status = 'running'
-                           and agui_on_probation(other.journal_id, clock_timestamp()))
+        if due.status = 'running' and (
+            select count(*) >= least(min(here.most), agui_group(due.journal_id, clock_timestamp()))
+              from runs_run other
+             cross join lateral (
+                    select agui_group(other.journal_id, clock_timestamp()) as most) here
+             where other.worker = by_worker and other.status = 'running' and here.most is not null
+               and agui_group(due.journal_id, clock_timestamp()) is not null)
         then
             update runs_run r set due_at = clock_timestamp() + interval '1 second'
              where r.journal_id = due.journal_id;

@@ -158,6 +158,6 @@ def _cancel(run: Run, claimed: Claim) -> None:
 def last_words(run: Run) -> str:
     """Why a run that has lost its worker ends, for its readers."""
     if lost := lost_workers(run):
-        apart = " The last ones had no other run that had lost two workers." if lost >= 2 else ""
+        apart = " The last of them executed no other run that had lost workers so." * (lost > 2)
         return f"The worker that executed this run is gone, as {lost} others before it.{apart}"
     return ending.GONE

@@ -1,8 +1,8 @@
 """Runs on probation: one of them may be the reason why its workers die.
 
-A run that has lost two workers is executed without another such run beside it
-(``agui_take_runs``). If its worker dies all the same, the loss counts for this run alone, so a run
-that kills every worker ends by itself and not with all that happened to be there.
+A run that has lost two workers, the last one soon, is executed with few such runs beside it, and
+then with none (``agui_group``). If its worker dies all the same, the loss counts for these runs
+alone, so a run that kills every worker ends by itself and not with all that happened to be there.
 """
 
 from collections.abc import Collection
@@ -14,7 +14,7 @@ SUSPECTS = """
 select run.worker, run.journal_id from runs_run run
   left join runs_worker worker on worker.id = run.worker
  where run.journal_id = any(%s::uuid[]) and run.worker is not null
-   and agui_on_probation(run.journal_id, coalesce(worker.heartbeat, clock_timestamp()))
+   and agui_group(run.journal_id, coalesce(worker.heartbeat, clock_timestamp())) is not null
 """
 
 
