@@ -1,10 +1,11 @@
 # ruff: noqa: S608  (constants of this module)
-"""The statements of a run's effects (``ctx.once``), each of them a transaction by itself.
+"""The statements of a run's effects (``ctx.once``).
 
-They are fenced twice. Each reads the journal's generation, so an attempt that has lost its run
-changes nothing any more. And the takeover of a run marks the started effects in its transaction
-(``mark_unverified``): an attempt that has just been overtaken meets that row's lock or its status.
-No lock of the journal is taken, for which its writer would wait.
+``runs/worker/continuing/store.py`` commits them, those of several runs together. They are fenced
+twice. Each reads the journal's generation, so an attempt that has lost its run changes nothing. And
+the takeover of a run marks the started effects in its transaction (``mark_unverified``): an attempt
+that has just been overtaken meets that row's lock or its status. No lock of the journal is taken,
+for which its writer would wait.
 """
 
 from dataclasses import dataclass
