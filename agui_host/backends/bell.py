@@ -7,6 +7,7 @@ reads Postgres. So nothing here fails or delays its caller: one second, then a l
 import asyncio
 import threading
 from collections.abc import Iterable
+from concurrent.futures import CancelledError
 from typing import Any
 
 import structlog
@@ -15,6 +16,7 @@ from channels.layers import get_channel_layer
 from channels_redis.pubsub import RedisPubSubChannelLayer
 
 from agui_host.backends import metrics, valkey
+from agui_host.backends.postgres import bridge
 
 log = structlog.get_logger(__name__)
 TIMEOUT = 1.0
@@ -91,6 +93,14 @@ def reachable() -> bool:
 def _now(items: list[tuple[str, Message]]) -> bool:
     if not threading.main_thread().is_alive():
         return False  # The interpreter is exiting: threads can no longer be started.
+    if (home := bridge.HOME.get()) is not None and home.is_running():
+        # A loop of our own would open a connection, and close it after this one message.
+        ringing = asyncio.run_coroutine_threadsafe(ring(items), home)
+        try:
+            return ringing.result(2 * TIMEOUT)
+        except (TimeoutError, CancelledError):
+            ringing.cancel()
+            return False
     try:
         return async_to_sync(ring)(items)
     except RuntimeError as error:

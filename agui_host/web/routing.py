@@ -30,6 +30,7 @@ from agui_host.web.consumers.export.exports import export
 from agui_host.web.consumers.files.content import content
 from agui_host.web.consumers.files.upload import upload
 from agui_host.web.consumers.metrics import metrics_page
+from agui_host.web.consumers.saying import say
 from agui_host.web.consumers.shared import shared_events
 from agui_host.web.consumers.socket import run_socket
 from agui_host.web.consumers.wait import start_and_wait
@@ -53,6 +54,7 @@ HOST = (
     Route(address="^$", app=agui_stream, post=START, when=is_post),
     Route(address=f"{RUN}/events", app=events, when=wants_event_stream),
     Route(address=f"{RUN}/export", app=export),
+    Route(address=f"{RUN}/messages", app=say, when=is_post),
     Route(
         address="shared/<str:token>/runs/<uuid:run_id>/events",
         app=shared_events,

@@ -85,17 +85,18 @@ def sweep() -> list[UUID]:
     return started
 
 
-def end_lost(run: Run) -> bool:
+def end_lost(run: Run, *, counts: bool = True) -> bool:
     """End a run whose worker is gone and, if it should be repeated, start it again with its end.
 
     So its RUN_ERROR can name the new run. If a limit or another start prevents the new run, the
     lost one ends by itself, and ``sweep`` tries again. False if the run has ended already. A run
-    of an agent that continues gets another worker instead, until it has lost too many.
+    of an agent that continues gets another worker instead, until it has lost too many; ``counts``
+    is whether this is one of those.
     """
     if handing.may(run):
         if run.parent_id is not None:
             return False  # It goes with its parent, which has lost the same worker.
-        taken = handing.take_from_lost(run)
+        taken = handing.take_from_lost(run, counts=counts)
         return ending.end_lost(run, handing.last_words(run)) if taken is None else taken
     if run.agent.repeatable and run.tries < MOST_TRIES:
         try:

@@ -32,10 +32,28 @@ begin
     return next;
 end $$;
 
+-- How many runs on probation a worker executes at a time, if this run is one of them at this
+-- moment; else null. It is after two losses, if the last attempt was lost within a minute, until
+-- the present one has lasted twice as long: in groups of eight, from the third loss on alone.
+create function agui_group(of_run uuid, moment timestamptz)
+    returns integer language sql stable as $$
+    select case when lost.times = 2 then 8 else 1 end
+      from (select count(*) as times from runs_recovery
+             where run_id = of_run and reason = 'worker_lost' and counts) lost
+     cross join lateral (
+            select number, at, taken_at from runs_recovery
+             where run_id = of_run order by number desc limit 1) newest
+      join runs_recovery before on before.run_id = of_run and before.number = newest.number - 1
+     where lost.times >= 2 and newest.at < before.taken_at + interval '1 minute'
+       and (newest.taken_at is null or moment < newest.taken_at + interval '1 second'
+            + 2 * (newest.at - before.taken_at))
+$$;
+
 -- Takes the next runs of these queues for a worker, at most so many. Claims each run that is alone
 -- in its thread, and returns what its executor needs: the versions say whether the worker knows
 -- agent, team and limits already. Without a generation, the executor claims it. A worker whose
--- registration is gone takes nothing; to delete one waits for this.
+-- registration is gone takes nothing; to delete one waits for this. A worker has few runs on
+-- probation at a time: if one of them kills it, the host knows which they were.
 create function agui_take_runs(
     by_worker bigint, of_queues text[], moment timestamptz, most integer
 ) returns table (
@@ -56,7 +74,7 @@ begin
         return;
     end if;
     for due in
-        select r.journal_id, r.team_id, r.stamp, r.traceparent
+        select r.journal_id, r.team_id, r.stamp, r.traceparent, r.status
           from runs_run r
          where r.due_at is not null and r.due_at <= clock_timestamp()
            and r.status in ('queued', 'running')
@@ -65,6 +83,18 @@ begin
          order by r.stamp, r.journal_id limit most
            for no key update of r skip locked
     loop
+        if due.status = 'running' and (
+            select count(*) >= least(min(here.most), agui_group(due.journal_id, clock_timestamp()))
+              from runs_run other
+             cross join lateral (
+                    select agui_group(other.journal_id, clock_timestamp()) as most) here
+             where other.worker = by_worker and other.status = 'running' and here.most is not null
+               and agui_group(due.journal_id, clock_timestamp()) is not null)
+        then
+            update runs_run r set due_at = clock_timestamp() + interval '1 second'
+             where r.journal_id = due.journal_id;
+            continue;
+        end if;
         run := due.journal_id; team := due.team_id; traceparent := due.traceparent;
         -- A run is locked before its log, against the order of locks: so nothing waits here. A run
         -- that is running with an empty log was claimed for a worker that did not hear of it.

@@ -9,8 +9,12 @@ a message that could be lost: the first one to get the lock ends the runs.
 """
 
 import asyncio
+<<<<<<< HEAD
 import time
 from collections.abc import Callable
+=======
+from collections.abc import Callable, Collection, Mapping
+>>>>>>> w-h34
 from contextlib import suppress
 from uuid import UUID
 
@@ -24,7 +28,7 @@ from agui_host.backends.postgres.base import apart
 from agui_host.backends.postgres.bridge import db
 from runs.lifecycle import admission, jobs, repetition
 from runs.lifecycle.ingest import batches
-from runs.lifecycle.recovery import handing
+from runs.lifecycle.recovery import handing, probation
 from runs.models import IS_ACTIVE, Run
 from runs.worker.patience import Patience, looking_every
 from runs.worker.taking import registration
@@ -207,7 +211,9 @@ def _judge(cursor: CursorWrapper) -> list[UUID]:
 
 def _orphans(cursor: CursorWrapper, lost: float) -> list[UUID]:
     cursor.execute(ORPHANS, {"lost": lost})
-    return [run_id for (run_id,) in cursor.fetchall() if _reap(run_id)]
+    runs = [run_id for (run_id,) in cursor.fetchall()]
+    suspects = probation.suspects(runs) if runs else {}
+    return [run_id for run_id in runs if _reap(run_id, suspects)]
 
 
 def _left(cursor: CursorWrapper, lost: float, *, since: float) -> None:
@@ -227,10 +233,11 @@ def seconds_to_next() -> float:
     return min(looking_every(), left + SOON if left > 0 else AGAIN)
 
 
-def _reap(run_id: UUID) -> bool:
+def _reap(run_id: UUID, suspects: Mapping[int, Collection[UUID]]) -> bool:
     try:
         run = Run.objects.of_any_team().select_related("thread", "agent").get(pk=run_id)
-        ended = repetition.end_lost(run)
+        blamed = suspects.get(run.worker, ()) if run.worker is not None else ()
+        ended = repetition.end_lost(run, counts=not blamed or run.pk in blamed)
     except Exception:
         log.exception("reaper.failed", run=str(run_id))
         return False

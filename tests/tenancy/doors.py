@@ -137,11 +137,7 @@ DJANGO: dict[str, Door] = {
     "api/v1/runs/<uuid:run_id>/cancel": Door(
         {"POST": Who(401, 401, 404, 202)}, "api/v1/runs/{queued}/cancel"
     ),
-    "api/v1/runs/<uuid:run_id>/messages": Door(
-        {"GET": OBJECT, "POST": Who(401, 401, 404, 202)},
-        "api/v1/runs/{queued}/messages",
-        body={"id": "m", "role": "user", "content": "Hm."},
-    ),
+    "api/v1/runs/<uuid:run_id>/messages": Door({"GET": OBJECT}, "api/v1/runs/{queued}/messages"),
     "api/v1/runs/<uuid:run_id>/events": Door({"GET": OBJECT}, "api/v1/runs/{run}/events"),
     "api/v1/runs/<uuid:run_id>/comments": Door(
         {"GET": OBJECT, "POST": Who(401, 401, 404, 201)},
@@ -344,6 +340,11 @@ ASGI: dict[str, Door] = {
     "api/v1/runs": Door({"POST": START}, "api/v1/runs?wait=0", body={"input": SAME_NAMES}),
     "api/v1/runs/<uuid:run_id>/events": Door(
         {"GET": OBJECT}, "api/v1/runs/{run}/events", {"accept": "text/event-stream"}
+    ),
+    "api/v1/runs/<uuid:run_id>/messages": Door(
+        {"POST": Who(401, 401, 404, 202)},
+        "api/v1/runs/{queued}/messages",
+        body={"id": "m", "role": "user", "content": "Hm."},
     ),
     "api/v1/files": Door(
         {"POST": Who(401, 401, 201, 201)}, "api/v1/files?name=new.json", body={"a": 1}

@@ -23,6 +23,10 @@ from agui_host.backends.postgres.servers import replica
 P = ParamSpec("P")
 T = TypeVar("T")
 
+HOME: contextvars.ContextVar[asyncio.AbstractEventLoop | None] = contextvars.ContextVar(
+    "HOME", default=None
+)
+"""The loop that waits for the current thread, if one does: it has connections to the bell."""
 RESTART_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries
 
 
@@ -52,7 +56,9 @@ async def db(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 async def _in_thread(call: Callable[[], T]) -> T:
-    run = functools.partial(contextvars.copy_context().run, _call, call)
+    context = contextvars.copy_context()
+    context.run(HOME.set, asyncio.get_running_loop())
+    run = functools.partial(context.run, _call, call)
     return cast(T, await asyncio.wrap_future(_pool().submit(scope.lane(), run)))
 
 

@@ -21,11 +21,13 @@ from agui_host.web.addresses.shapes import (
     BASE,
     BYTES,
     UUID,
+    WHOLE,
     Json,
     members,
     ref,
     text,
 )
+from runs.lifecycle.steering.messages import LONGEST, LONGEST_ID
 
 FORM, OPAQUE = "multipart/form-data", "application/octet-stream"
 BUSY = {"on_busy": {"type": "string", "enum": ["reject", "enqueue", "cancel_running"]}}
@@ -57,6 +59,14 @@ RUNS = (
                                 "enum": ["ndjson", "messages", "trace", "html", "archive"]},
                      "at": {"type": "integer",
                             "description": "The last event of it, for ndjson and messages."}},
+              tag="runs"),
+    Operation("post", "/api/v1/runs/{run_id}/messages", "run_say",
+              "Send a message to a run that has not ended; its agent reads it from ctx.inbox.",
+              {202: {JSON: members("seq", seq=WHOLE)}},
+              {**members("id", "role", "content", id={**text(), "maxLength": LONGEST_ID},
+                         role={"type": "string", "enum": ["user"]},
+                         content={**text(), "maxLength": LONGEST}),
+               "additionalProperties": False},
               tag="runs"),
 )  # fmt: skip
 FILE_CONTENT = "/api/v1/files/{file_id}/content"

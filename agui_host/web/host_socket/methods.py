@@ -9,6 +9,7 @@ from agui_host.errors import BadCursor
 from agui_host.kinds import JOIN, START, WRITE, Kind
 from agui_host.protocol.input.fields import wrong
 from agui_host.protocol.input.members import known_members
+from agui_host.web.consumers.saying import said
 from agui_host.web.host_socket import params as read
 from agui_host.web.host_socket.feed import FeedSubscription
 from agui_host.web.host_socket.room import Room
@@ -17,11 +18,10 @@ from agui_host.web.host_socket.subscriptions import (
     Subscription,
     ThreadSubscription,
 )
-from runs.access import access, comments, cursors, feed, following, sight, start
+from runs.access import access, cursors, feed, following, sight, start
 from runs.access.following import Place
 from runs.api.interrupts import answered
 from runs.api.serializers import RunSerializer
-from runs.api.steering.messages import SaySerializer
 from runs.lifecycle import lifecycle
 from runs.models import Run
 
@@ -108,8 +108,7 @@ async def say(room: Room, params: Params) -> Reply:
 
 
 def _say(room: Room, run_id: UUID, message: dict[str, Any]) -> int:
-    data = SaySerializer.read_data(message)
-    return comments.say(room.standing(), run_id, data["id"], data["content"])
+    return said(room.standing(), run_id, message)
 
 
 async def answer_interrupt(room: Room, params: Params) -> Reply:

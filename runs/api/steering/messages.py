@@ -68,12 +68,6 @@ class SaySerializer(Body):
     content = Text(max_length=LONGEST, trim_whitespace=False)
 
 
-class SaidSerializer(serializers.Serializer[Any]):
-    """The number of a message: the first of a run has 1."""
-
-    seq = serializers.IntegerField()
-
-
 @extend_schema_serializer(component_name="RunMessageList")
 class RunMessagesSerializer(serializers.Serializer[Any]):
     """The messages that were sent to a run."""
@@ -105,10 +99,3 @@ class RunMessages(APIView):
         pages = InOrder()
         rows = pages.read(request, self, comments.messages_to(principal_of(request), run_id))
         return pages.answer("messages", RunMessageSerializer(rows, many=True).data)
-
-    @extend_schema(request=SaySerializer, responses={202: SaidSerializer})
-    def post(self, request: Request, run_id: UUID) -> Response:
-        """Send a message to a run that has not ended; its agent reads it from ``ctx.inbox``."""
-        data = SaySerializer.read(request)
-        seq = comments.say(principal_of(request), run_id, data["id"], data["content"])
-        return Response({"seq": seq}, status=202)

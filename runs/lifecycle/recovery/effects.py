@@ -1,10 +1,11 @@
 # ruff: noqa: S608  (constants of this module)
-"""The statements of a run's effects (``ctx.once``), each of them a transaction by itself.
+"""The statements of a run's effects (``ctx.once``).
 
-They are fenced twice. Each reads the journal's generation, so an attempt that has lost its run
-changes nothing any more. And the takeover of a run marks the started effects in its transaction
-(``mark_unverified``): an attempt that has just been overtaken meets that row's lock or its status.
-No lock of the journal is taken, for which its writer would wait.
+``runs/worker/continuing/store.py`` commits them, those of several runs together. They are fenced
+twice. Each reads the journal's generation, so an attempt that has lost its run changes nothing. And
+the takeover of a run marks the started effects in its transaction (``mark_unverified``): an attempt
+that has just been overtaken meets that row's lock or its status. No lock of the journal is taken,
+for which its writer would wait.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from uuid import UUID
 
 from django.db import connection
 from django.db.models import Sum
+from django.db.models.functions import Collate
 
 from agui_host.protocol.errors import HostError
 from runs.models import Effect, EffectStatus, Run
@@ -137,7 +139,12 @@ class Attempt:
 
 def mark_unverified(run: Run) -> None:
     """In the transaction that takes a run over: its started effects can no longer be done."""
-    _of(run).filter(status=EffectStatus.STARTED).update(status=EffectStatus.UNVERIFIED)
+    # Locked in the order in which a worker locks those that it stores in one commit.
+    started = _of(run).filter(status=EffectStatus.STARTED).order_by(Collate("key", "C"))
+    locked = list(started.select_for_update(no_key=True).values_list("pk", flat=True))
+    _of(run).filter(pk__in=locked, status=EffectStatus.STARTED).update(
+        status=EffectStatus.UNVERIFIED
+    )
 
 
 def used(run: Run) -> tuple[int, int]:

@@ -23,8 +23,8 @@ READ_AGAIN = (Status.SUCCEEDED, Status.INTERRUPTED)
 """How a child has ended whose log the parent's next attempt gets in place of another run."""
 
 
-def note_attempt(run: Run, claimed: Claim, reason: Reason) -> None:
-    """Store that a fenced run waits for its next attempt."""
+def note_attempt(run: Run, claimed: Claim, reason: Reason, *, counts: bool = True) -> None:
+    """Store that a fenced run waits for its next attempt; ``counts`` as of a Recovery."""
     earlier = Recovery.objects.already_found().filter(run=run.pk).count()
     Recovery.objects.create(
         run=run,
@@ -32,6 +32,7 @@ def note_attempt(run: Run, claimed: Claim, reason: Reason) -> None:
         number=earlier + 2,
         seq=claimed.head,
         reason=reason,
+        counts=counts,
         # A run that no worker has claimed yet is claimed as any other.
         taken_at=run.created_at if run.status == Status.QUEUED else None,
     )

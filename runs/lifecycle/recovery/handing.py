@@ -55,10 +55,11 @@ def may(run: Run) -> bool:
     return parent.status in ACTIVE and may(parent)
 
 
-def take_from_lost(run: Run) -> bool | None:
+def take_from_lost(run: Run, *, counts: bool = True) -> bool | None:
     """Give a run whose worker is gone to another one; True if that, or its cancel, was done.
 
     False if it has a worker or has ended. None if it has lost too many workers: the caller ends it.
+    ``counts``: the run may be the reason for the loss.
     """
     with transaction.atomic():
         claimed = journal.take_over(run.pk)
@@ -72,11 +73,12 @@ def take_from_lost(run: Run) -> bool | None:
             _cancel(run, claimed)
             return True
         losses = lost_workers(run)
-        if losses + 1 >= run.agent.recovery_attempts:
+        if counts and losses + 1 >= run.agent.recovery_attempts:
             transaction.set_rollback(True)
             return None
-        _hand_on(run, claimed, Reason.WORKER_LOST, _pause(run, losses))
-    log.warning("run.taken_from_lost_worker", run=str(run.pk), lost_workers=losses + 1)
+        families.note_attempt(run, claimed, Reason.WORKER_LOST, counts=counts)
+        _hand_on(run, Reason.WORKER_LOST, _pause(run, losses) if counts else 0.0)
+    log.warning("run.taken_from_lost_worker", run=str(run.pk), lost_workers=losses + counts)
     return True
 
 
@@ -89,7 +91,8 @@ def hand_over(run: Run, generation: int) -> bool:
             return False
         run = _locked(run)
         if run.parent_id is None:
-            _hand_on(run, claimed, Reason.SHUTDOWN, 0.0)
+            families.note_attempt(run, claimed, Reason.SHUTDOWN)
+            _hand_on(run, Reason.SHUTDOWN, 0.0)
         else:  # The parent follows, and its next attempt takes it.
             families.note_attempt(run, claimed, Reason.SHUTDOWN)
     log.info("run.handed_over", run=str(run.pk))
@@ -103,10 +106,9 @@ def continued(run_ids: Collection[UUID]) -> set[UUID]:
 
 
 def lost_workers(run: Run) -> int:
-    """How many workers a run has lost and outlived."""
-    count: int = (
-        Recovery.objects.already_found().filter(run=run.pk, reason=Reason.WORKER_LOST).count()
-    )
+    """How many workers a run has lost and outlived, without those that count for another run."""
+    lost = Recovery.objects.already_found().filter(run=run.pk, reason=Reason.WORKER_LOST)
+    count: int = lost.filter(counts=True).count()
     return count
 
 
@@ -125,8 +127,7 @@ def _has_worker(run: Run) -> bool:
         return cursor.fetchone() is not None
 
 
-def _hand_on(run: Run, claimed: Claim, reason: Reason, pause: float) -> None:
-    families.note_attempt(run, claimed, reason)
+def _hand_on(run: Run, reason: Reason, pause: float) -> None:
     values: dict[str, Any] = {
         "run": run.pk,
         "thread": run.thread_id,
@@ -157,5 +158,6 @@ def _cancel(run: Run, claimed: Claim) -> None:
 def last_words(run: Run) -> str:
     """Why a run that has lost its worker ends, for its readers."""
     if lost := lost_workers(run):
-        return f"The worker that executed this run is gone, as {lost} others before it."
+        apart = " The last of them executed no other run that had lost workers so." * (lost > 2)
+        return f"The worker that executed this run is gone, as {lost} others before it.{apart}"
     return ending.GONE

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Count, Func, Max, Q, Sum
+from django.db.models import Q
 
 from agui_host.backends import bell
 from agui_host.backends.postgres import clock
-from agui_host.errors import Conflict
+from agui_host.errors import Conflict, NotFound
 from agui_host.protocol.encoding import Record
 from agui_host.protocol.strict_json import dumps
 from agui_host.teams.actors import Actor
@@ -31,6 +31,7 @@ MOST_CARRIED = 2 * 1024 * 1024
 BATCH = 500
 LONGEST_ID = 200
 LONGEST = 100_000
+SAY = "select outcome, number from agui_say(%s, %s, %s, %s, %s, %s, %s)"
 UNREAD = """
 select m.run_id, m.seq, m.message_id, m.content, m.author
   from unnest(%s::uuid[], %s::int4[]) as open(run, position)
@@ -73,40 +74,31 @@ class Unread(NamedTuple):
 def send(run: Run, message_id: str, content: str, sender: Actor) -> int:
     """Store a message to an active run; its number. The same message again has the same number.
 
-    Raises RunEnded, Purged, MessageDiffers, LimitReached.
+    Raises NotFound, RunEnded, Purged, MessageDiffers, LimitReached.
     """
-    with transaction.atomic():
-        # The lock gives the numbers the order of the commits, and the run cannot end before ours.
-        rows = Run.objects.already_found().select_for_update(no_key=True, of=("self",))
-        current = rows.only("status", "purged_at").get(pk=run.pk)
-        stored = RunMessage.objects.filter(run=run)
-        if (earlier := stored.filter(message_id=message_id).first()) is not None:
-            if earlier.content != content:
-                raise MessageDiffers
-            return earlier.seq
-        if current.purged_at is not None:
+    limits = (MOST_UNREAD, MOST_UNREAD_BYTES)
+    values = (run.pk, message_id, content, sender.label, sender.actor_id, *limits)
+    with connection.cursor() as cursor:
+        cursor.execute(SAY, values)
+        outcome, number = cursor.fetchone()
+    match outcome:
+        case "stored":
+            transaction.on_commit(_ring)
+        case "known":
+            pass
+        case "gone":
+            raise NotFound("There is no such run.")
+        case "differs":
+            raise MessageDiffers
+        case "purged":
             raise Purged
-        if current.status in ENDED:
+        case "ended":
             raise RunEnded
-        waiting = stored.filter(seen_seq=None, withdrawn_at=None).aggregate(
-            count=Count("pk"), size=Sum(Func("content", function="octet_length"), default=0)
-        )
-        if waiting["count"] >= MOST_UNREAD:
+        case "many":
             raise LimitReached.of("unread_messages", MOST_UNREAD, after=1)
-        if waiting["size"] + len(content.encode()) > MOST_UNREAD_BYTES:
+        case "long":
             raise LimitReached.of("unread_bytes", MOST_UNREAD_BYTES, after=1)
-        seq: int = (stored.aggregate(last=Max("seq"))["last"] or 0) + 1
-        RunMessage.objects.create(
-            team_id=run.team_id,
-            run=run,
-            seq=seq,
-            message_id=message_id,
-            content=content,
-            author=sender.label,
-            writer=sender.actor_id,
-        )
-        transaction.on_commit(_ring)
-    return seq
+    return int(number)
 
 
 def _ring() -> None:

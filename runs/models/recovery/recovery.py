@@ -20,7 +20,8 @@ class Recovery(TeamOwned):
     """The beginning of a run's further attempt; ``number`` is the attempt's, from 2 on.
 
     ``seq`` is the last event of the attempt before. A worker sets ``taken_at`` when it continues
-    the run.
+    the run. A loss that does not count was another run's fault, as far as the host can judge
+    (``runs/lifecycle/recovery/probation.py``).
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -37,6 +38,7 @@ class Recovery(TeamOwned):
     reason = models.CharField(max_length=12, choices=Reason.choices)
     at = models.DateTimeField(db_default=Now(), editable=False)
     taken_at = models.DateTimeField(null=True)
+    counts = models.BooleanField(default=True, db_default=True)
 
     class Meta:
         constraints = [

@@ -71,6 +71,24 @@ def test_a_reader_of_an_ended_run(host: Host, host_statements: Statements) -> No
     assert page.commits == join.commits == listed.commits == one.commits == 0
 
 
+def test_a_message_to_a_run(host: Host, host_statements: Statements) -> None:
+    """The run with the rights, and one function; its agent does not look at its inbox."""
+    run = host.begin(script=[{"sleep": 60}])["id"]
+
+    def say(number: int) -> None:
+        body = {"id": f"m{number}", "role": "user", "content": "Only the last three years."}
+        with host.client() as client:
+            answer = client.post(f"/api/v1/runs/{run}/messages", json=body)
+        assert answer.status_code == 202, answer.text
+
+    message = host_statements.of(say).by("web")
+    print(f"{message.statements} statements, {message.commits} commits\n{message}")
+    assert 0 < message.statements <= 2
+    assert message.commits == 1
+    with host.client() as client:
+        assert client.post(f"/api/v1/runs/{run}/cancel").status_code == 202
+
+
 def test_a_front_end_that_comes_back(host: Host, host_statements: Statements) -> None:
     """Hydration: the thread as snapshots, then the end of its newest run."""
     run_once(host, "hydrate")

@@ -38,6 +38,7 @@ class Plan:
         self.kills_at = props.get("kills_at")
         self.random = random.Random(props["seed"])
         self.gate = Path(props["gate"])
+        self.pace = props["pace"]
 
     @property
     def happened(self) -> Path:
@@ -55,10 +56,10 @@ class Plan:
 
     async def effect(self, number: int) -> dict[str, int]:
         self.reach(number, "started")
-        await asyncio.sleep(self.random.uniform(0.0, 0.1))
+        await asyncio.sleep(self.pace * self.random.uniform(0.0, 0.1))
         note(self.happened, number, self.attempt)
         self.reach(number, "happened")
-        await asyncio.sleep(self.random.uniform(0.0, 0.05))
+        await asyncio.sleep(self.pace * self.random.uniform(0.0, 0.05))
         return {"number": number, "square": number * number}
 
 

@@ -1,4 +1,4 @@
-"""Ten thousand messages to runs whose workers are killed: SOAK_MESSAGES.
+"""A hundred thousand messages to runs whose workers are killed: SOAK_MESSAGES.
 
 As ``tests/acceptance/recovery/steering/test_steered.py``, with a seed for each round.
 """
@@ -12,10 +12,10 @@ from benchmarks.report import keep
 from tests.acceptance.recovery.steering.flood import attentive_hosts, flood
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
-MESSAGES = int(os.environ.get("SOAK_MESSAGES", "10000"))
+MESSAGES = int(os.environ.get("SOAK_MESSAGES", "100000"))
 SECONDS = float(os.environ.get("SOAK_SECONDS", "inf"))
 SEED = int(os.environ.get("SOAK_SEED", "100"))
-RUNS, EACH, KILLS = 5, 400, 6
+RUNS, EACH, KILLS = 20, 1000, 8
 
 
 def test_no_message_is_lost_or_read_twice() -> None:

@@ -25,6 +25,7 @@ NOWHERE = {"/v1", "/v1/", "/scim/v2/{}"}
 QUESTION = {"role": "user", "content": "What is a journal?"}
 BODIES: dict[str, Any] = {
     "agui_agent_stop": {},
+    "run_say": {"id": "m", "role": "user", "content": "Only the last three years."},
     "alpine_run": {"task": "What is a journal?"},
     "alpine_answer": {"run_id": "{run}", "request_id": "i"},
     "chat_send": {
@@ -137,9 +138,10 @@ def test_what_is_described_comes(host: Host) -> None:
 
 REFUSED = {
     "alpine_answer": 404, "run_stream_feed": 400, "file_content": 404, "file_head": 404,
-    "openai_conversation_item": 404, "openai_conversation_remove": 404,
+    "openai_conversation_item": 404, "openai_conversation_remove": 404, "run_say": 409,
 }  # fmt: skip
-"""This run asked nothing, the batch names no producer, there is no such file and no such item."""
+"""This run has ended and asked nothing, the batch names no producer, and there is no such file or
+item."""
 
 
 class _Names(dict[str, str]):

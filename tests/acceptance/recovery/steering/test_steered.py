@@ -1,6 +1,6 @@
 """No message to a run is lost or read twice: not by killed workers, nor at a run's last moment.
 
-``tests/soak/recovery/test_steering.py`` sends ten thousand.
+``tests/soak/recovery/test_steering.py`` sends a hundred thousand.
 """
 
 from collections.abc import Iterator
