@@ -22,7 +22,7 @@ with interpreter.importing():
 # Imported only now, because consumers need the app registry.
 from channels.routing import ProtocolTypeRouter  # noqa: E402
 
-from agui_host.backends import metrics, tracing  # noqa: E402
+from agui_host.backends import links, metrics, tracing  # noqa: E402
 from agui_host.backends.postgres.clock_watch import ClockWatch  # noqa: E402
 from agui_host.web import routing  # noqa: E402
 from agui_host.web.bodies import Bodies  # noqa: E402
@@ -49,6 +49,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
         asyncio.create_task(Scheduler().run(), name="schedules"),
         asyncio.create_task(metrics.watch_loop(), name="loop-lag"),
         asyncio.create_task(ClockWatch().run(), name="clock"),
+        asyncio.create_task(links.links().keep(), name="links"),
     ]
     await send({"type": "lifespan.startup.complete"})
     while (await receive())["type"] != "lifespan.shutdown":
