@@ -93,9 +93,19 @@ class Links:
         self._links: dict[Path, Link] = {}
         self._tasks: dict[Path, asyncio.Task[None]] = {}
 
+    @property
+    def all(self) -> list[Link]:
+        """Those that are there now."""
+        return list(self._links.copy().values())
+
+    @property
+    def credits(self) -> int:
+        """How many starts could be handed over now."""
+        return sum(each.credits for each in self.all)
+
     def credit(self) -> Credit | None:
         """A credit of the worker that has given most; None if there is none. For any thread."""
-        for link in sorted(self._links.copy().values(), key=lambda each: -each.credits):
+        for link in sorted(self.all, key=lambda each: -each.credits):
             if link.take():
                 return Credit(link)
         return None
