@@ -4,20 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0002_failures_by_code'),
+        ("runs", "0002_failures_by_code"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='worker',
-            name='link',
+            model_name="worker",
+            name="link",
             field=models.UUIDField(null=True),
         ),
         migrations.AddField(
-            model_name='worker',
-            name='searches',
+            model_name="worker",
+            name="searches",
             field=models.BigIntegerField(db_default=0, default=0),
         ),
     ]
