@@ -22,7 +22,7 @@ with interpreter.importing():
 # Imported only now, because consumers need the app registry.
 from channels.routing import ProtocolTypeRouter  # noqa: E402
 
-from agui_host.backends import links, metrics, tracing  # noqa: E402
+from agui_host.backends import metrics, tracing  # noqa: E402
 from agui_host.backends.postgres.clock_watch import ClockWatch  # noqa: E402
 from agui_host.web import routing  # noqa: E402
 from agui_host.web.bodies import Bodies  # noqa: E402
@@ -36,6 +36,7 @@ from agui_host.web.proxy_probe import ProbedSockets  # noqa: E402
 from agui_host.web.scope import Receive, Scope, Send  # noqa: E402
 from agui_host.web.tracing.traced import traced  # noqa: E402
 from agui_project import cli  # noqa: E402
+from runs.lifecycle.handover import links  # noqa: E402
 from runs.worker import reaper  # noqa: E402
 from runs.worker.scheduler import Scheduler  # noqa: E402
 

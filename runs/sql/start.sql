@@ -136,7 +136,7 @@ create function agui_start_run(
         most_queued, null)
 $$;
 
--- The same by one that knows no question: a worker reads it later.
+-- The same without the question, which a worker reads later.
 create function agui_start(
     of_team uuid, wanted text, or_default boolean, only_agents text[],
     new_thread uuid, thread_name text, new_run uuid, run_name text, parent_name text, version text,

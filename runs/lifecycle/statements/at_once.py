@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from agui_host.backends import epochs, links, metrics, tracing
+from agui_host.backends import epochs, metrics, tracing
 from agui_host.backends.postgres import clock
 from agui_host.protocol.input.run_agent_input import RunRequest
 from agui_host.protocol.strict_json import dumps
@@ -20,7 +20,8 @@ from agui_host.teams.limits import Limits
 from agui_host.teams.models import Team
 from events.models import Journal
 from runs.lifecycle import admission
-from runs.lifecycle.statements import agents, handed, new_run
+from runs.lifecycle.handover import handed, links
+from runs.lifecycle.statements import agents, new_run
 from runs.lifecycle.statements.agents import AgentChoice
 from runs.models import Run, Thread
 

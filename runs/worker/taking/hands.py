@@ -14,10 +14,9 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from agui_host.backends import links
 from agui_host.backends.apart import SMALL
-from runs.lifecycle.statements import handed
-from runs.lifecycle.statements.handed import Handed
+from runs.lifecycle.handover import handed, links
+from runs.lifecycle.handover.handed import Handed
 
 log = structlog.get_logger(__name__)
 MOST = 2
@@ -39,10 +38,10 @@ class Hands:
         missed: Callable[[], object],
         pause: Callable[[], float],
     ) -> None:
-        """``begin`` is called with each run that is to begin, if ``may_begin`` says so.
+        """``begin`` is called with each run that is to begin, if ``may_begin`` allows it.
 
-        ``missed`` is called when a run may be this worker's without being here, ``pause`` says how
-        many seconds have to pass between two credits.
+        ``missed`` is called when a run may be this worker's without being here; ``pause`` is the
+        time between two credits, in seconds.
         """
         self._begin, self._may_begin, self._missed, self._pause = begin, may_begin, missed, pause
         self.link = uuid4()
@@ -83,8 +82,8 @@ class Hands:
         """Around a search for runs that are not here; call what it gives with each it puts back.
 
         Meanwhile hands wait, as the search can put back the run of a line that has just come. If
-        its answer is lost, nobody knows which, nor whether it still takes effect: all links are
-        cut, so that no line of before is read, and there are none until a later search is answered.
+        its answer is lost, the runs are unknown, and it can take effect later: all links are cut, so
+        that no line of before is read, and there are none until a later search is answered.
         """
         self._searching = True
         try:
@@ -137,7 +136,7 @@ class Hands:
             self._begin(run)
 
     def _give(self, writer: asyncio.StreamWriter) -> None:
-        """A credit for the one that was used, but not sooner than ``pause`` after the last."""
+        """Replace a credit that was used, but not sooner than ``pause`` after the last."""
         now, pause = time.monotonic(), self._pause()
         self._next_credit = max(self._next_credit, now) + pause if pause else now
         asyncio.get_running_loop().call_later(self._next_credit - now, self._write, writer)

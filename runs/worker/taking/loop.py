@@ -18,10 +18,10 @@ from agui_host.backends.postgres.bridge import db
 from agui_host.embedded.liveness import QUICK_GRACE
 from events.writer import JournalWriter
 from runs.lifecycle import jobs
+from runs.lifecycle.handover import handed
+from runs.lifecycle.handover.handed import Handed
 from runs.lifecycle.recovery import handing
-from runs.lifecycle.statements import handed
 from runs.lifecycle.statements.claims import Claimed
-from runs.lifecycle.statements.handed import Handed
 from runs.worker.continuing import claims
 from runs.worker.executor import Stop, execute, execute_claim
 from runs.worker.taking import listening, registration, take
@@ -70,8 +70,8 @@ class Runs:
         """``queues`` are the names of agents' queues.
 
         ``registered`` is called with the worker's id before it takes a run; while ``leaving``, runs
-        that are stopped without a reason end as those of a worker that shuts down. One that no
-        longer ``lives`` for the others begins no run that was handed to it.
+        that are stopped without a reason end as those of a worker that shuts down. A
+        worker that no longer ``lives`` for the others begins no run that was handed to it.
         """
         self.id: int | None = None
         self._writer, self._queues = writer, list(queues)

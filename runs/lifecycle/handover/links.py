@@ -1,7 +1,7 @@
 """Links of a web process to the workers of its machine: a worker is handed what it has room for.
 
 A worker serves a Unix socket in a folder below ``AGUI_DATA_DIR``, whose name is the id of its link:
-by that a database knows its own worker, since several can have this folder. Each line that the
+several databases can have this folder, and each finds only its own workers by the id. Each line that the
 worker sends is a credit, the right to hand over one line. Nothing answers a line: where a link
 breaks, the worker looks into the database for what was meant for it. The processes of other
 machines, and those with another ``AGUI_DATA_DIR``, have no link and use the queue.
@@ -95,7 +95,7 @@ class Links:
 
     @property
     def all(self) -> list[Link]:
-        """Those that are there now."""
+        """The links of now."""
         return list(self._links.copy().values())
 
     @property

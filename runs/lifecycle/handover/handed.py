@@ -19,7 +19,7 @@ IDS = ("run", "team", "thread", "agent")
 
 
 class Handed(NamedTuple):
-    """What a line says: the columns of a row of ``agui_take_runs``, and the worker."""
+    """A line that was read: the columns of a row of ``agui_take_runs``, and the worker."""
 
     row: dict[str, Any]
 
@@ -66,7 +66,7 @@ def line(run: Run, agent_version: str, team_version: str) -> bytes:
 
 
 def read(text: bytes) -> Handed:
-    """What a line says. Raises ValueError."""
+    """The line's run. Raises ValueError."""
     return Handed(json.loads(text))
 
 

@@ -10,14 +10,13 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import transaction
 
-from agui_host.backends import links
-from agui_host.backends.links import Credit, Link, Links
 from agui_host.backends.postgres.bridge import db
 from agui_host.protocol.input import run_agent_input
 from agui_host.runtimes.models import Agent
 from events.writer import JournalWriter
 from runs.lifecycle import lifecycle
-from runs.lifecycle.statements import handed
+from runs.lifecycle.handover import handed, links
+from runs.lifecycle.handover.links import Credit, Link, Links
 from runs.lifecycle.statements.agents import AgentChoice
 from runs.models import FeedEntry, Run, TeamUsage, Worker
 from runs.worker.taking import loop, take
