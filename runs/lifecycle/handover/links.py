@@ -1,9 +1,9 @@
 """Links of a web process to the workers of its machine: a worker is handed what it has room for.
 
 A worker serves a Unix socket in a folder below ``AGUI_DATA_DIR``, whose name is the id of its link:
-several databases can have this folder, and each finds only its own workers by the id. Each line that the
-worker sends is a credit, the right to hand over one line. Nothing answers a line: where a link
-breaks, the worker looks into the database for what was meant for it. The processes of other
+several databases can have this folder, and each finds only its own workers by the id. Each line
+that the worker sends is a credit, the right to hand over one line. Nothing answers a line: where a
+link breaks, the worker looks into the database for what was meant for it. The processes of other
 machines, and those with another ``AGUI_DATA_DIR``, have no link and use the queue.
 """
 

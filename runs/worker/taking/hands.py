@@ -82,8 +82,8 @@ class Hands:
         """Around a search for runs that are not here; call what it gives with each it puts back.
 
         Meanwhile hands wait, as the search can put back the run of a line that has just come. If
-        its answer is lost, the runs are unknown, and it can take effect later: all links are cut, so
-        that no line of before is read, and there are none until a later search is answered.
+        its answer is lost, the runs are unknown, and it can take effect later: all links are cut,
+        so that no line of before is read, and there are none until a later search is answered.
         """
         self._searching = True
         try:
