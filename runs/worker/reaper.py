@@ -9,12 +9,8 @@ a message that could be lost: the first one to get the lock ends the runs.
 """
 
 import asyncio
-<<<<<<< HEAD
 import time
-from collections.abc import Callable
-=======
 from collections.abc import Callable, Collection, Mapping
->>>>>>> w-h34
 from contextlib import suppress
 from uuid import UUID
 

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runs", "0002_failures_by_code"),
+        ("runs", "0003_recovery_counts"),
     ]
 
     operations = [
