@@ -14,11 +14,13 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
 
+from benchmarks.inspector.filling import in_bulk
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
 os.environ["AGUI_DATABASE_DEADLINE"] = "3600"  # to fill in the rows takes longer than a request may
 
 RUNS = int(os.environ.get("RUNS", "1000000"))
-TIMES = 20
+TIMES = int(os.environ.get("TIMES", "20"))
 PROMISE = 0.150
 DAYS = 365
 THREADS = """
@@ -27,6 +29,12 @@ select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, %(team)s, '
        'team', 'Order ' || n,
        case when n %% 100 = 0 then array['vip'] when n = 7 then array['once'] else '{}' end
   from generate_series(0, %(runs)s / 10) n
+"""
+NEWEST = """
+update runs_thread thread set newest = last.run
+  from (select distinct on (thread_id) thread_id, journal_id as run
+          from runs_run where team_id = %(team)s order by thread_id, journal_id desc) last
+ where thread.id = last.thread_id
 """
 FINDINGS = """
 insert into events_finding (journal_id, seq, rule, action, times)
@@ -72,7 +80,7 @@ select team_id, journal_id, 'user:finder', 'user:1',
 # Each run has the words of its names, and SPOKEN of a vocabulary in which a word is the rarer the
 # greater its number: w1 is in nearly every run, w40000 in few. Besides, there are words that a
 # planner may misjudge: in every second run, and in none of the newer half.
-SPOKEN, VOCABULARY = 60, 50_000
+SPOKEN, VOCABULARY = int(os.environ.get("SPOKEN", "60")), 50_000
 WORDS = """
 insert into runs_runwords (run_id, team_id, due, words)
 select journal_id, team_id, 0, array_to_tsvector((
@@ -93,7 +101,9 @@ select journal_id, team_id, 0, array_to_tsvector((
                    as minute
           from runs_run where team_id = %(team)s) run
 """
-INDEX = "create index runwords_words on runs_runwords using gin (words) with (fastupdate = off)"
+TABLES = (
+    "runs_run", "runs_runwords", "events_journal", "runs_thread", "events_finding", "runs_feedback",
+)  # fmt: skip
 
 
 def fill() -> Any:
@@ -120,22 +130,9 @@ def fill() -> Any:
         "prefix": cut.lexemes(team.pk, [""])[0], "spoken": SPOKEN, "vocabulary": VOCABULARY,
         "top": stretches.LEVELS[-1],
     }  # fmt: skip
-    with connection.cursor() as cursor:
-        # The index is made at the end, which takes a fraction of the time.
-        for statement in (
-            THREADS,
-            FILL,
-            RATED,
-            FINDINGS,
-            "drop index runwords_words",
-            WORDS,
-            INDEX,
-        ):
+    with connection.cursor() as cursor, in_bulk(cursor, TABLES):
+        for statement in (THREADS, FILL, NEWEST, RATED, FINDINGS, WORDS):
             cursor.execute(statement, values)
-        tables = (
-            "runs_run, runs_runwords, events_journal, runs_thread, events_finding, runs_feedback"
-        )
-        cursor.execute(f"vacuum analyze {tables}")
     return Principal("user", "finder", team, Role.OWNER, user.pk)
 
 

@@ -8,6 +8,8 @@ import time
 from statistics import median
 from typing import Any
 
+from benchmarks.inspector.filling import in_bulk
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
 os.environ["AGUI_DATABASE_DEADLINE"] = "900"  # to fill in the rows takes longer than a request may
 
@@ -39,7 +41,7 @@ def fill() -> Any:
     from agui_host.runtimes.models import Agent, AgentVersion
     from agui_host.teams.authentication import Principal
     from agui_host.teams.models import Membership, Role, Team
-    from benchmarks.inspector.find_runs import FILL, THREADS
+    from benchmarks.inspector.find_runs import FILL, NEWEST, THREADS
 
     if (user := User.objects.filter(username="leader").first()) is not None:
         team = Team.objects.get(slug="overview")
@@ -59,12 +61,13 @@ def fill() -> Any:
         "runs": RUNS, "days": DAYS, "team": team.pk, "agent": agents[0], "rare_agent": agents[1],
         "agents": agents, "most": AGENTS, "people": PEOPLE,
     }  # fmt: skip
-    with connection.cursor() as cursor:
-        cursor.execute("alter table runs_run disable trigger user")
-        for statement in (THREADS, FILL, SPREAD):
+    with (
+        connection.cursor() as cursor,
+        in_bulk(cursor, ("runs_run", "events_journal", "runs_thread")),
+    ):
+        for statement in (THREADS, FILL, SPREAD, NEWEST):
             cursor.execute(statement, values)
-        cursor.execute("alter table runs_run enable trigger user")
-        cursor.execute("vacuum analyze runs_run, events_journal, runs_thread")
+        cursor.execute("vacuum full runs_run")  # SPREAD has written each row again
     return Principal("user", "leader", team, Role.OWNER, user.pk)
 
 

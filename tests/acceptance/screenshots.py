@@ -2,15 +2,20 @@
 
 ``python -m tests.acceptance.screenshots FOLDER [WIDTH …]``, or ``make screenshots``: it starts a
 host of its own, seeds it with ``seed_demo --nasty``, and takes the pages at 390, 1280 and 1920
-pixels, light and dark, for people to look at. It prints where a page is wider than its window.
+pixels, light and dark, for people to look at. Then it takes each route of the dashboard, as
+``every_page`` names it, with the data of a second team; these names begin with ``route-``. It
+prints where a page is wider than its window.
 """
 
+import re
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.acceptance.browser.pages.every_page import MORE_STATES, PAGES, seeded
 from tests.acceptance.host import Host
 from tests.conftest import own_data_dir
 from tests.needs import need
@@ -54,6 +59,18 @@ def pages(page: Page, host: Host, runs: dict[str, str]) -> Iterator[str]:
         yield name
 
 
+def routes(page: Page, host: Host, seed: dict[str, object]) -> Iterator[str]:
+    """Each route of the dashboard; a page that answers with another one is taken once."""
+    session = {"name": "sessionid", "value": str(seed["session"]), "url": host.url}
+    page.context.add_cookies([session])  # type: ignore[list-item]
+    urls = set()
+    for route in (*PAGES.values(), *MORE_STATES):
+        page.goto(route.format(**seed))
+        if page.url not in urls:
+            urls.add(page.url)
+            yield "route-" + re.sub(r"[^a-z]+", "-", route).strip("-")
+
+
 def take(browser: Browser, host: Host, folder: Path, widths: tuple[int, ...]) -> None:
     """All pictures, and a line for each page that scrolls sideways."""
     with host.client() as client:
@@ -61,7 +78,7 @@ def take(browser: Browser, host: Host, folder: Path, widths: tuple[int, ...]) ->
     runs = {
         each: row["id"] for each in THREADS for row in rows if row["thread_id"].startswith(each)
     }
-    state = signed_in(browser, host)
+    state, seed = signed_in(browser, host), seeded(host)
     for width in widths:
         for scheme in SCHEMES:
             context = browser.new_context(
@@ -71,7 +88,7 @@ def take(browser: Browser, host: Host, folder: Path, widths: tuple[int, ...]) ->
                 viewport={"width": width, "height": 900},
             )
             page = context.new_page()
-            for name in pages(page, host, runs):
+            for name in chain(pages(page, host, runs), routes(page, host, seed)):
                 page.wait_for_timeout(SETTLED)
                 if (real := page.evaluate("document.documentElement.scrollWidth")) > width:
                     print(f"{name} at {width} {scheme}: {real} pixels wide")
