@@ -57,8 +57,8 @@ def _statements(state: State, number: int, run: Run, rules: Rules) -> Iterator[S
                    state.with_run(number, answer))  # fmt: skip
         if state.lost_answers and run.memory == ("asking", generation):
             lost = stored._replace(memory=("got", generation))
-            yield Step(f"the answer to RUN_STARTED of {number} is lost", False,
-                       state.with_run(number, lost)._replace(lost_answers=state.lost_answers - 1))  # fmt: skip
+            after = state.with_run(number, lost)._replace(lost_answers=state.lost_answers - 1)
+            yield Step(f"the answer to RUN_STARTED of {number} is lost", False, after)
 
 
 def _sweep(state: State, rules: Rules) -> Iterator[Step]:

@@ -26,7 +26,7 @@ DEFECTS = {
         Rules(start_locks_worker=False), BARE, FORGOTTEN,
     ),
     "a burial that leaves the generation": (Rules(burial_raises=False), BARE, TWICE),
-    "a duplicate of a hand counts": (Rules(refuses_known=False), LINKS, TWICE),
+    "a duplicate of a hand counts": (Rules(refuses_known=False), Size(1, 2, 1, 0, 0, 0, 0), TWICE),
     "a withdrawn hand's credit comes back": (
         Rules(credit_comes_back=True), BARE, "a credit is counted twice",
     ),

@@ -58,15 +58,13 @@ def _decision(state: State, number: int, run: Run, rules: Rules) -> Iterator[Ste
         heard = run._replace(taken=False)
         if rules.begin != "go":
             heard = heard._replace(web="over" if run.web == "handed" else run.web)
-        elif run.web == "handed" or (rules.goes_after_withdrawal and run.web == "withdrawn"):
+        elif run.web == "handed":
             heard = heard._replace(web="gone", go=True)
         yield Step(f"the web process hears 'taken' of {number}", True,
                    state.with_run(number, heard))  # fmt: skip
 
 
-def _messages(
-    state: State, number: int, run: Run, rules: Rules, size: Size
-) -> Iterator[Step]:
+def _messages(state: State, number: int, run: Run, rules: Rules, size: Size) -> Iterator[Step]:
     known = rules.refuses_known and run.memory[0] != ""
     full = rules.full_worker_refuses and len(state.here) >= size.places
     accepted = run if known or full else run._replace(memory=("got", 1), taken=True)
@@ -85,9 +83,8 @@ def _messages(
         dropped = run._replace(old_hands=run.old_hands - 1)
         yield Step(f"a late hand {number} is lost", True, state.with_run(number, dropped))
     if run.go:
-        begins = run.memory[0] == "ready" or (rules.late_go_counts and run.memory[0] == "")
         went = run._replace(go=False)
-        if begins:
+        if run.memory[0] == "ready":
             went = _ask(went._replace(begun=run.begun + 1, memory=("begun", 1)))
         yield Step(f"go {number} arrives", True, state.with_run(number, went))
         lost = state.with_run(number, run._replace(go=False))
@@ -160,9 +157,7 @@ def _sweep(state: State) -> Iterator[Step]:
     memory = [run.memory[0] for run in state.runs]
     over = tuple(n for n, phase in enumerate(memory) if phase == "over")
     issued = state._replace(sweep=(state.here, over))
-    finds = any(
-        run.row == "claimed" and run.memory[0] not in HERE for run in state.runs
-    )
+    finds = any(run.row == "claimed" and run.memory[0] not in HERE for run in state.runs)
     if finds:
         yield Step("the worker looks for lost runs", True, issued)
     elif state.early_sweeps:

@@ -18,11 +18,9 @@ class Rules:
     begin: str = "commit"
     withdrawal_is_fenced: bool = True
     withdraws_after_go: bool = False
-    goes_after_withdrawal: bool = False
     sweep_raises: bool = True
     sweep_spares_begun: bool = True
     refuses_known: bool = True
-    late_go_counts: bool = False
     start_locks_worker: bool = True
     burial_raises: bool = True
     burial_puts_back: bool = True
@@ -148,9 +146,7 @@ def wrong(state: State, size: Size) -> str:
     if len(state.here) > size.places:
         return "a worker has more runs than places"
     if state.up and state.worker and state.web:
-        starting = sum(
-            run.web == "writing" and run.credit == state.epoch for run in state.runs
-        )
+        starting = sum(run.web == "writing" and run.credit == state.epoch for run in state.runs)
         hands = sum(run.hands for run in state.runs)
         duplicates = size.duplicates - state.duplicates
         if state.credits + state.grants + starting + hands > state.granted + duplicates:

@@ -1,4 +1,4 @@
-"""No run is begun twice, none is forgotten, no credit counts twice, whatever the order of events."""
+"""Whatever the order of events: no run is begun twice, none is forgotten."""
 
 import pytest
 
