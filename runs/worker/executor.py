@@ -280,9 +280,7 @@ class Execution:
         ctx = await contexts.make(self.claimed, self.input, self.children.spawn, lease, intake)
         self.ctx, self.spent = ctx, ctx.spent
         accept, replicas, work = intake.accept, intake.replicas, self.work
-        if lease.head == 0:
-            await lease.flush()  # Measured for docs/adr/0020: the agent begins once this is stored.
-        elif lease.full:
+        if lease.full:
             await lease.room()  # Free the echo: an input may be megabytes.
         stream = await self.watch.stream(runtime_for(self.run.agent).run(ctx), ctx)
         if self.run.agent.middleware:

@@ -2,12 +2,16 @@
 
 import pytest
 
-from tests.runs.worker.handover.defects import DEFECTS, SIZES
+from tests.runs.worker.handover.defects import BARE, DEFECTS, SIZES
 from tests.runs.worker.handover.search import explore
 from tests.runs.worker.handover.states import Rules, Size
 
+# The smallest takes half a second of processor time, each other one some seconds.
+LARGE = [pytest.param(name, marks=pytest.mark.slow) for name in SIZES if SIZES[name] != BARE]
+SMALL = [name for name in SIZES if SIZES[name] == BARE]
 
-@pytest.mark.parametrize("name", SIZES)
+
+@pytest.mark.parametrize("name", [*SMALL, *LARGE])
 def test_no_order_of_events_breaks_a_promise(name: str) -> None:
     result = explore(Rules(), SIZES[name])
     assert result.broken == "", result.path
