@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
-from tests.runs.worker.handover import database, processes
+from tests.runs.worker.handover import database, web, worker
 from tests.runs.worker.handover.states import (
     Rules,
     Size,
     State,
     Step,
+    broken_promise,
     first,
     forgotten,
     without_past,
-    wrong,
 )
 
 
@@ -32,9 +33,12 @@ class Result:
 
 def steps(state: State, rules: Rules, size: Size) -> Iterator[Step]:
     """Everything that can happen next."""
-    for step in processes.steps(state, rules, size):
-        yield step._replace(state=without_past(step.state))
-    for step in database.steps(state, rules):
+    for step in chain(
+        web.steps(state, rules, size),
+        worker.steps(state, rules, size),
+        worker.answered(state, rules, size),
+        database.steps(state, rules),
+    ):
         yield step._replace(state=without_past(step.state))
 
 
@@ -55,7 +59,7 @@ def explore(rules: Rules = Rules(), size: Size = Size()) -> Result:  # noqa: B00
                 came_from[step.state] = (state, step.name)
                 queue.append(step.state)
         fair[state] = after
-        broken = wrong(state, size)
+        broken = broken_promise(state, size)
         if not after:
             outcome = _outcome(state)
             result.ends[outcome] = result.ends.get(outcome, 0) + 1
