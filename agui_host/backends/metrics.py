@@ -55,6 +55,7 @@ def _histogram(name: str, text: str, buckets: tuple[float, ...] = QUICK) -> Hist
 
 statements = _counter("statements", "SQL statements of Django's connections.")
 start_seconds = _histogram("start_seconds", "From a start's permission check to its commit.")
+handed_starts = _counter("handed_starts", "Starts that were handed to a worker at once.")
 start_statements = _histogram(
     "start_statements", "SQL statements of a start.", (5, 10, 15, 20, 25, 30, 40, 60, 100)
 )

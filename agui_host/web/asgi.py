@@ -36,6 +36,7 @@ from agui_host.web.proxy_probe import ProbedSockets  # noqa: E402
 from agui_host.web.scope import Receive, Scope, Send  # noqa: E402
 from agui_host.web.tracing.traced import traced  # noqa: E402
 from agui_project import cli  # noqa: E402
+from runs.lifecycle.handover import links  # noqa: E402
 from runs.worker import reaper  # noqa: E402
 from runs.worker.scheduler import Scheduler  # noqa: E402
 
@@ -49,6 +50,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
         asyncio.create_task(Scheduler().run(), name="schedules"),
         asyncio.create_task(metrics.watch_loop(), name="loop-lag"),
         asyncio.create_task(ClockWatch().run(), name="clock"),
+        asyncio.create_task(links.links().keep(), name="links"),
     ]
     await send({"type": "lifespan.startup.complete"})
     while (await receive())["type"] != "lifespan.shutdown":

@@ -32,7 +32,7 @@ LINE = re.compile(
     r"\[(.*?) (\d+\.\d+)\] LOG:\s+duration: ([\d.]+) ms  (?:statement|execute [^:]*):(.*)",
     re.DOTALL,
 )
-START, FETCH, APPEND = "agui_start_run", "agui_take_runs", "agui_append"
+START, FETCH, APPEND = "agui_start_handed", "agui_take_runs", "agui_append"
 LOGGING = ("log_min_duration_statement = 0", "log_line_prefix = '[%a %n] '")
 
 
@@ -63,13 +63,15 @@ class Trace(NamedTuple):
             (m for m in by_worker if FETCH in m.text and made and m.began > made.began), None
         )
         append = next((m for m in by_writer if APPEND in m.text), None)
-        if not (made and fetch and append):
+        if not (made and append):
             return None
+        fetched = (fetch.began, fetch.ended) if fetch and fetch.ended < append.began else (0.0, 0.0)
         moments = {
             "web: the request, its key and body": made.began,
             "PostgreSQL: run made, admitted, committed": made.ended,
-            "NOTIFY, the worker wakes": max(fetch.began, made.ended),
-            "PostgreSQL: jobs fetched, runs claimed": fetch.ended,
+            # A run that is handed over needs neither.
+            "NOTIFY, the worker wakes": max(fetched[0], made.ended),
+            "PostgreSQL: runs taken and claimed": max(fetched[1], made.ended),
             "worker: the agent starts, its first events": append.began,
             "PostgreSQL: events and end, committed": append.ended,
             "the bell, the web process, the client": self.delta,

@@ -9,8 +9,18 @@ begin
     return null;
 end $$;
 
+-- Adds those about a new run: one that is handed to a worker at once was queued for no time.
+create function runs_feed_of_new_run() returns trigger language plpgsql as $$
+begin
+    insert into runs_feedentry (team_id, run_id, status)
+        select new.team_id, new.journal_id, its.status
+          from unnest(case new.status when 'running' then array['queued', 'running']
+                                      else array[new.status] end) its (status);
+    return null;
+end $$;
+
 create trigger runs_feed_run_made after insert on runs_run for each row
-    execute function runs_feed_of_run();
+    execute function runs_feed_of_new_run();
 
 create trigger runs_feed_run_moved after update of status on runs_run for each row
     when (old.status <> new.status) execute function runs_feed_of_run();

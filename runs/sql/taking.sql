@@ -32,6 +32,19 @@ begin
     return next;
 end $$;
 
+-- The versions of a team with its limits and budgets, and of an agent: a worker that has read both
+-- compares them.
+-- planner: as usual
+create function agui_versions(of_team uuid, of_agent uuid)
+    returns table (agent_version text, team_version text) language sql stable as $$
+    select a.xmin::text, owner.xmin || '.' || coalesce(limits.xmin::text, '') || '.'
+           || exists (select from runs_budget b where b.team_id = of_team)
+      from runtimes_agent a
+      join teams_team owner on owner.id = of_team
+      left join teams_teamlimits limits on limits.team_id = of_team
+     where a.id = of_agent
+$$;
+
 -- Takes the next runs of these queues for a worker, at most so many. Claims each run that is alone
 -- in its thread, and returns what its executor needs: the versions say whether the worker knows
 -- agent, team and limits already. Without a generation, the executor claims it. A worker whose
@@ -72,8 +85,7 @@ begin
                r.parent_run_id, r.protocol_version, r.attempt, r.tries, r.repeats_id,
                agui_whole(r.input), r.context, r.started_by, r.starter, r.created_at,
                t.thread_id, t.created_by, t.creator, t.visibility,
-               a.xmin, owner.xmin || '.' || coalesce(limits.xmin::text, '') || '.'
-                    || exists (select from runs_budget b where b.team_id = r.team_id)
+               known.agent_version, known.team_version
           into generation, thread, agent, run_name, parent_name, version,
                run_attempt, run_tries, repeats, input, context, started_by, starter,
                created_at, thread_name, created_by, creator, visibility,
@@ -82,8 +94,7 @@ begin
           join events_journal log on log.id = r.journal_id
           join runs_thread t on t.id = r.thread_id
           join runtimes_agent a on a.id = r.agent_id
-          join teams_team owner on owner.id = r.team_id
-          left join teams_teamlimits limits on limits.team_id = r.team_id
+         cross join agui_versions(r.team_id, r.agent_id) known
          where r.journal_id = due.journal_id
            and log.closed_at is null and log.head = 0 and a.kind <> 'external'
            and r.end_user = '' and r.wanted_version is null

@@ -49,7 +49,8 @@ begin
     perform runs_webhook_event_about(of_team, of_type, of_run, of_interrupt, null);
 end $$;
 
--- A run that is the first in its thread: thread.created.
+-- A run that is the first in its thread: thread.created. One that is handed to a worker at once has
+-- also started.
 create function runs_webhook_of_new_run() returns trigger language plpgsql as $$
 begin
     -- Threads are made with their first run, and a run's row stays as long as its thread.
@@ -57,6 +58,9 @@ begin
         select from runs_run where thread_id = new.thread_id and journal_id <> new.journal_id
     ) then
         perform runs_webhook_event(new.team_id, 'thread.created', new.journal_id, null);
+    end if;
+    if new.status = 'running' then
+        perform runs_webhook_event(new.team_id, 'run.started', new.journal_id, null);
     end if;
     return null;
 end $$;

@@ -150,12 +150,13 @@ def bury(worker_id: int) -> list[UUID]:
 
 def _judge(cursor: CursorWrapper) -> list[UUID]:
     lost = settings.AGUI_WORKER_LOST_AFTER
+    # First: a worker that was only frozen must not beat again once its runs are judged, and begin
+    # what it was handed. It finds its row gone when it wakes, and stops.
+    cursor.execute(PRUNE, {"lost": lost})
     ended = _orphans(cursor, lost)
     for run_id in batches.sweep():
         log.warning("reaper.ended_silent_run", run=str(run_id))
         ended.append(run_id)
-    # A worker that was only frozen finds its row gone when it wakes, and stops.
-    cursor.execute(PRUNE, {"lost": lost})
     _left(cursor, lost, since=lost)
     return ended
 

@@ -151,6 +151,11 @@ class Watchdog(threading.Thread):
         os._exit(code)
 
 
+def _now() -> float:
+    # The usual clock stands still while the machine sleeps.
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 class Heartbeat(threading.Thread):
     """Beats every ``AGUI_HEARTBEAT`` seconds for the worker that ``worker_id`` names."""
 
@@ -173,6 +178,13 @@ class Heartbeat(threading.Thread):
         self._worker_id = worker_id
         self._ended = threading.Event()
         self._pruned = False
+        self._beaten_at = _now()
+
+    @property
+    def lives(self) -> bool:
+        """Whether the last heartbeat is so young that nobody has given the worker up."""
+        silent = _now() - self._beaten_at
+        return not self._pruned and silent < settings.AGUI_WORKER_LOST_AFTER
 
     def run(self) -> None:
         """Say that this worker lives, on a separate connection, until it ends."""
@@ -198,11 +210,13 @@ class Heartbeat(threading.Thread):
         worker_id = self._worker_id()
         if worker_id is None or self._pruned:
             return
+        began = _now()
         try:
             lives = registration.beat(
                 worker_id, self._chores(), self._free(), draining=self._draining()
             )
             self._pruned = not lives and self._worker_id() == worker_id
+            self._beaten_at = began if lives else self._beaten_at
             if self._pruned:
                 log.critical("worker.pruned", worker=worker_id)
                 self._give_up()

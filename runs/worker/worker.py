@@ -44,7 +44,10 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
         writing = group.create_task(writer.run(), name="journal-writer")
         # Without the writer no run can end well, so there is no point in a long grace period.
         writing.add_done_callback(lambda _: watchdog.hurry())
-        runs = Runs(writer, queues, registered=watchdog.registered, leaving=leaving)
+        runs = Runs(
+            writer, queues, registered=watchdog.registered, leaving=leaving,
+            lives=lambda: heartbeat.lives,
+        )  # fmt: skip
         chores = Chores(leaving)
 
         def stop() -> None:

@@ -19,7 +19,7 @@ BACKGROUND = re.compile(
 )
 """What a host does by itself: heartbeats, the reaper, periodic tasks, webhooks, schedules."""
 CONTROL = re.compile(r"(begin|commit|rollback|savepoint|release)\b[^;]*$", re.IGNORECASE)
-WRITES_ALONE = ("agui_start_run", "agui_take_runs", "agui_claim")
+WRITES_ALONE = ("agui_start_handed", "agui_take_runs", "agui_claim")
 """In messages that write in a transaction of their own, without a COMMIT."""
 QUIET, TRIES = 0.2, 3
 

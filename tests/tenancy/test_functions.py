@@ -24,7 +24,7 @@ select p.oid::regprocedure::text, p.proname, p.prosecdef, p.proconfig, p.pronarg
    and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
 """
 TAKE = "select * from agui_take_runs(1, '{default}', now(), 1)"
-START = f"select * from agui_start_run(%s, {', '.join(['null'] * 27)})"  # noqa: S608
+START = f"select * from agui_start_handed(%s, {', '.join(['null'] * 28)})"  # noqa: S608
 
 
 def ask(statement: str, *values: Any) -> list[Any]:

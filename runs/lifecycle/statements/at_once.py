@@ -4,12 +4,13 @@ By itself each would be a statement, planned each time. What has to be weighed i
 the longer way (``lifecycle.start``): an existing thread, questions, files, agents of some kinds.
 """
 
+from contextlib import nullcontext
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
-from agui_host.backends import epochs, tracing
+from agui_host.backends import epochs, metrics, tracing
 from agui_host.backends.postgres import clock
 from agui_host.protocol.input.run_agent_input import RunRequest
 from agui_host.protocol.strict_json import dumps
@@ -19,19 +20,21 @@ from agui_host.teams.limits import Limits
 from agui_host.teams.models import Team
 from events.models import Journal
 from runs.lifecycle import admission
+from runs.lifecycle.handover import handed, links
 from runs.lifecycle.statements import agents, new_run
 from runs.lifecycle.statements.agents import AgentChoice
 from runs.models import Run, Thread
 
 # The function is in runs/sql/start.sql.
 START = """
-select agent, agent_slug, agent_name, agent_kind, agent_on_busy, made, job from agui_start_run(
+select agent, agent_slug, agent_name, agent_kind, agent_on_busy, made, job, taken_by,
+       agent_version, team_version from agui_start_handed(
     %(team)s, %(wanted)s, %(or_default)s, %(only_agents)s::text[],
     %(new_thread)s, %(thread)s, %(run)s, %(run_name)s, %(parent)s, %(version)s,
     %(input)s, %(asked)s, %(key)s, %(digest)s, %(label)s, %(actor)s,
     %(line)s, %(address)s, %(trace)s,
     %(most_bytes)s, %(most_runs)s, %(since)s,
-    %(default)s, %(batch)s, %(queue)s, %(task)s, %(at_once)s, %(queued)s)
+    %(default)s, %(batch)s, %(queue)s, %(task)s, %(at_once)s, %(queued)s, %(link)s)
 """
 
 
@@ -66,20 +69,32 @@ def start(
         input=dumps(request.body),
         idempotency_key=key,
     )
-    with admission.refusing(limits), connection.cursor() as cursor:
-        cursor.execute(START, _values(run, choice, limits))
-        row = cursor.fetchone()
-    if row is None:
-        return None
-    *agent, run.created_at, run.stamp = row
-    run.agent = agents.of_row([team.pk, *agent, "ignore"])  # For others it returns no row.
-    thread.created_at = run.created_at
-    for instance in (run, run.journal, thread):
-        instance._state.adding, instance._state.db = False, connection.alias
+    with _credit(run) or nullcontext() as credit:
+        with admission.refusing(limits), connection.cursor() as cursor:
+            cursor.execute(START, _values(run, choice, limits, credit and credit.link))
+            row = cursor.fetchone()
+        if row is None:
+            return None
+        *agent, run.created_at, run.stamp, run.worker, agent_version, team_version = row
+        run.agent = agents.of_row([team.pk, *agent, "ignore"])  # For others it returns no row.
+        thread.created_at = run.created_at
+        for instance in (run, run.journal, thread):
+            instance._state.adding, instance._state.db = False, connection.alias
+        if credit and run.worker is not None:
+            # It is committed. If this process dies first, or the link, the worker finds the run.
+            credit.hand(handed.line(run, agent_version, team_version))
+            metrics.handed_starts.inc()
     return run
 
 
-def _values(run: Run, choice: AgentChoice, limits: Limits) -> dict[str, Any]:
+def _credit(run: Run) -> links.Credit | None:
+    """Of a worker that this start may hand the run to, after a commit of its own."""
+    if connection.in_atomic_block or len(run.input) > handed.MOST_INPUT:
+        return None
+    return links.links().credit()
+
+
+def _values(run: Run, choice: AgentChoice, limits: Limits, link: str | None) -> dict[str, Any]:
     return {
         **choice.values(run.team_id),
         **admission.check_of(run.team_id, limits),
@@ -98,4 +113,5 @@ def _values(run: Run, choice: AgentChoice, limits: Limits) -> dict[str, Any]:
         "line": clock.new_id(),
         "address": ADDRESS.get(),
         "trace": tracing.traceparent(),
+        "link": link,
     }

@@ -10,7 +10,9 @@ class Worker(models.Model):
 
     ``queues`` are those of the agents whose runs it takes, ``free`` is how many more runs have room
     at its last heartbeat. A ``draining`` one takes no more. ``chores`` is its registration in
-    Procrastinate, which runs the chores.
+    Procrastinate, which runs the chores. ``searches`` is the number of its newest search for runs
+    that are its own but not executed there. Web processes of its machine hand it runs by its
+    ``link``.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -19,6 +21,8 @@ class Worker(models.Model):
     free = models.IntegerField()
     draining = models.BooleanField(default=False, db_default=False)
     chores = models.BigIntegerField(null=True)
+    link = models.UUIDField(null=True)
+    searches = models.BigIntegerField(default=0, db_default=0)
 
     def __str__(self) -> str:
         return f"{self.id}: {', '.join(self.queues)}"

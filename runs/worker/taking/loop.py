@@ -3,9 +3,10 @@
 import asyncio
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -17,13 +18,18 @@ from agui_host.backends.postgres.bridge import db
 from agui_host.embedded.liveness import QUICK_GRACE
 from events.writer import JournalWriter
 from runs.lifecycle import jobs
+from runs.lifecycle.handover import handed
+from runs.lifecycle.handover.handed import Handed
 from runs.lifecycle.recovery import handing
+from runs.lifecycle.statements.claims import Claimed
 from runs.worker.continuing import claims
 from runs.worker.executor import Stop, execute, execute_claim
 from runs.worker.taking import listening, registration, take
+from runs.worker.taking.hands import Hands
 from runs.worker.taking.take import Taken
 
 log = structlog.get_logger(__name__)
+Claiming = Callable[[], Coroutine[Any, Any, Claimed | None]]
 
 MOST = 4
 """Runs of one take. A worker that finds many begins them in small groups: the events of its other
@@ -58,16 +64,18 @@ class Runs:
         *,
         registered: Callable[[int], object] = lambda _: None,
         leaving: Callable[[], bool] = lambda: False,
+        lives: Callable[[], bool] = lambda: True,
         concurrency: int | None = None,
     ) -> None:
         """``queues`` are the names of agents' queues.
 
         ``registered`` is called with the worker's id before it takes a run; while ``leaving``, runs
-        that are stopped without a reason end as those of a worker that shuts down.
+        that are stopped without a reason end as those of a worker that shuts down. A
+        worker that no longer ``lives`` for the others begins no run that was handed to it.
         """
         self.id: int | None = None
         self._writer, self._queues = writer, list(queues)
-        self._registered, self._leaving = registered, leaving
+        self._registered, self._leaving, self._lives = registered, leaving, lives
         self._most = concurrency or settings.AGUI_WORKER_CONCURRENCY
         self._running: dict[asyncio.Task[None], Executed] = {}
         self._executed: set[UUID] = set()
@@ -76,7 +84,11 @@ class Runs:
         self._stopping = asyncio.Event()
         self._taken_at = float("-inf")
         self._unsure_until = self._look_at = 0.0
+        self._searches = self._taking = 0
         self._drained_by = float("inf")
+        self._hands = Hands(
+            self._begin_handed, may_begin=self._may_begin, missed=self._search, pause=self._pause
+        )
 
     @property
     def free(self) -> int:
@@ -105,8 +117,9 @@ class Runs:
 
     async def run(self) -> None:
         """Take and execute runs until ``stop``, then drain."""
-        self.id = await db(registration.register, self._queues, self.free)
+        self.id = await db(registration.register, self._queues, self.free, self._hands.link)
         self._registered(self.id)
+        await self._hands.open()
         if adopted := await db(jobs.adopt):
             log.info("worker.adopted_jobs", runs=adopted)
         sides = [
@@ -119,6 +132,7 @@ class Runs:
             # The side tasks continue until then, so that a run can still be cancelled.
             await self._drain()
         finally:
+            self._hands.close()
             for side in sides:
                 side.cancel()
             await self._end()
@@ -151,23 +165,52 @@ class Runs:
         """Take runs and begin them; whether there can be more."""
         assert self.id is not None  # noqa: S101  for mypy
         most = min(MOST, self.free)
-        if len({executed.team for executed in self._running.values()}) > 1:
+        if rest := self._pause():
             most = 1
-            await asyncio.sleep(self._taken_at + REST - time.monotonic())
-        taken = await db(take.take, self.id, self._queues, most)
+            await asyncio.sleep(self._taken_at + rest - time.monotonic())
+        self._taking = most
+        try:
+            taken = await db(take.take, self.id, self._queues, most)
+        finally:
+            self._taking = 0
         if taken:
             self._taken_at = time.monotonic()
         for run in taken:
             self._begin(run)
         return len(taken) == most
 
-    def _begin(self, taken: Taken) -> None:
+    def _pause(self) -> float:
+        """Seconds between the beginnings of two runs."""
+        return REST if len({executed.team for executed in self._running.values()}) > 1 else 0.0
+
+    def _may_begin(self, run: UUID) -> bool:
+        known = run in self.here or run in self._executed
+        has_room = self.free > self._taking and not self._stopping.is_set()
+        return has_room and not known and self._lives()
+
+    def _begin_handed(self, run: Handed) -> None:
+        claimed = None
+        # Most agents and teams are known, and then the database is not asked, which Django refuses
+        # here. Otherwise, or if the run cannot be read, its executor does this in a thread.
+        with suppress(Exception):
+            claimed = handed.claimed(run)
+        claim = functools.partial(self._claim_handed, run)
+        self._begin(Taken(run.run, run.team, run.row["traceparent"], claimed), claim)
+
+    async def _claim_handed(self, run: Handed) -> Claimed | None:
+        claimed = await db(handed.claimed, run)
+        # If that took long, this worker may have been given up: then the run is another's.
+        return claimed if self._lives() else None
+
+    def _begin(self, taken: Taken, claim: Claiming | None = None) -> None:
+        """Execute a run, by this ``claim`` if it was made for this worker with the run."""
         executed = Executed(taken.run, taken.team)
-        task = asyncio.create_task(self._execute(taken, executed), name=f"run {taken.run}")
+        claim = claim or functools.partial(db, claims.claim, taken.run, clock.now())
+        task = asyncio.create_task(self._execute(taken, claim, executed), name=f"run {taken.run}")
         self._running[task] = executed
         task.add_done_callback(self._over)
 
-    async def _execute(self, taken: Taken, executed: Executed) -> None:
+    async def _execute(self, taken: Taken, claim: Claiming, executed: Executed) -> None:
         def why() -> Stop:
             return executed.why or (Stop.SHUTDOWN if self._leaving() else Stop.CANCEL)
 
@@ -176,7 +219,7 @@ class Runs:
             return
         # The claim can take as long as the reaper allows between a take and the start of a run.
         await execute_claim(
-            functools.partial(db, claims.claim, taken.run, clock.now()),
+            claim,
             self._writer,
             why,
             retry_seconds=settings.AGUI_WORKER_LOST_AFTER,
@@ -190,8 +233,12 @@ class Runs:
         self._executed.add(executed.run)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("worker.run_failed", run=str(executed.run), exc_info=error)
-            self._look_at = 0.0
-            self._woken.set()
+            self._search()
+
+    def _search(self) -> None:
+        """Search for lost runs at once."""
+        self._look_at = 0.0
+        self._woken.set()
 
     async def _look(self) -> None:
         """Search for lost runs if it is time to, or if the answer to a take was lost."""
@@ -203,9 +250,12 @@ class Runs:
     async def _put_back(self) -> None:
         """Call it while nothing is being taken."""
         assert self.id is not None  # noqa: S101  for mypy
-        here, over = self.here, set(self._executed)
-        for run in await db(take.put_back, self.id, here, over - here):
-            log.warning("worker.put_run_back", run=str(run))
+        with self._hands.searching() as put_back:
+            here, over = self.here, set(self._executed)
+            self._searches += 1
+            for run in await db(take.put_back, self.id, self._searches, here, over - here):
+                put_back(run)
+                log.warning("worker.put_run_back", run=str(run))
         self._executed -= over  # What had not ended is this worker's no longer.
 
     async def _watch_cancels(self) -> None:
@@ -229,6 +279,7 @@ class Runs:
 
     async def _drain(self) -> None:
         """Wait until every run is over, for ``AGUI_WORKER_GRACE`` at most."""
+        self._hands.close()
         grace = settings.AGUI_WORKER_GRACE
         self._drained_by = min(self._drained_by, time.monotonic() + grace)
         if self._running:

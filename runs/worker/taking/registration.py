@@ -1,10 +1,11 @@
 """A worker's row in ``runs_worker``: from its start to its end, with a heartbeat."""
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from django.db import connection
 
-REGISTER = "insert into runs_worker (queues, free) values (%s, %s) returning id"
+REGISTER = "insert into runs_worker (queues, free, link) values (%s, %s, %s) returning id"
 # One message: the chores of a worker live as long as it does.
 BEAT = """
 with chores as (
@@ -19,10 +20,10 @@ delete from procrastinate_workers old using gone where old.id = gone.chores
 """
 
 
-def register(queues: Sequence[str], free: int) -> int:
-    """Register a worker of these queues; its new id."""
+def register(queues: Sequence[str], free: int, link: UUID | None = None) -> int:
+    """Register a worker of these queues; its new id. By its ``link`` it is handed runs."""
     with connection.cursor() as cursor:
-        cursor.execute(REGISTER, [list(queues), free])
+        cursor.execute(REGISTER, [list(queues), free, link])
         return int(cursor.fetchone()[0])
 
 

@@ -24,11 +24,23 @@ NOT_HERE = f"""
    and not exists (select from runs_ingest ingest where ingest.run_id = run.journal_id)
    and run.journal_id <> all(%(here)s)
 """
-PUT_BACK = f"update runs_run run set worker = null, due_at = now() {NOT_HERE} returning journal_id"  # noqa: S608
+# An older search of this worker, whose answer was lost, must not take effect after a later one:
+# runs have begun since that it does not know. Its row settles it.
+SEARCH = """
+mine as (
+    update runs_worker set searches = %(number)s
+     where id = %(worker)s and searches < %(number)s returning id)
+"""
 # Without a worker and not due: the reaper ends such a run or hands it on.
 GIVE_UP = f"""
 update runs_run set worker = null
  where journal_id = any(%(over)s) and worker = %(worker)s and {IS_ACTIVE}
+"""  # noqa: S608
+PUT_BACK = f"update runs_run run set worker = null, due_at = now() {NOT_HERE}"  # noqa: S608
+PUT_BACK_ALL = f"with given_up as ({GIVE_UP}) {PUT_BACK} returning journal_id"
+PUT_BACK_FOUND = f"""
+with {SEARCH}, given_up as ({GIVE_UP} and exists (select from mine))
+{PUT_BACK} and exists (select from mine) returning journal_id
 """  # noqa: S608
 CANCELLED = f"""
 select journal_id from runs_run run
@@ -76,28 +88,34 @@ def _claimed(row: dict[str, Any], at: datetime) -> Claimed | None:
         return None
 
 
-def put_back(worker: int, here: Collection[UUID], over: Collection[UUID]) -> list[UUID]:
+def put_back(
+    worker: int, number: int, here: Collection[UUID], over: Collection[UUID]
+) -> list[UUID]:
     """Make runs due that are this worker's but not ``here``: the answer to a take was lost.
 
-    ``over`` were executed here; one that has not ended is given up. Call it while nothing is being
-    taken.
+    ``over`` were executed here; one that has not ended is given up. ``number`` counts the worker's
+    searches. Call it while nothing is being taken.
     """
-    values: dict[str, Any] = {"worker": worker, "here": [*here, *over], "over": list(over)}
-    with connection.cursor() as cursor:
-        if over:
-            cursor.execute(GIVE_UP, values)
-        cursor.execute(PUT_BACK, values)
-        return [run for (run,) in cursor.fetchall()]
+    return _put_back(PUT_BACK_FOUND, worker, [*here, *over], over, number=number)
 
 
 def leave(worker: int, over: Collection[UUID]) -> list[UUID]:
     """End the registration of a worker that executes nothing, and put back what it has taken.
 
-    A take that is still under way ends before: the registration's row waits for it.
+    A take or a start that is still under way ends before: the registration's row waits for it.
     """
     with transaction.atomic():
         registration.remove(worker)
-        return put_back(worker, [], over)
+        return _put_back(PUT_BACK_ALL, worker, over, over)
+
+
+def _put_back(
+    statement: str, worker: int, here: Collection[UUID], over: Collection[UUID], **values: Any
+) -> list[UUID]:
+    values |= {"worker": worker, "here": list(here), "over": list(over)}
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return [run for (run,) in cursor.fetchall()]
 
 
 def cancelled(worker: int) -> set[UUID]:

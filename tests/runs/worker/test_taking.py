@@ -168,7 +168,7 @@ class TestTheLoop:
         worker = await db(a_worker)
         ((*_, earlier),) = await taken(worker)
         assert earlier is not None
-        assert await db(take.put_back, worker, [], []) == [run.pk]
+        assert await db(take.put_back, worker, 1, [], []) == [run.pk]
         ((*_, claimed),) = await taken(worker)
         assert claimed is not None
         assert claimed.claim.generation == earlier.claim.generation + 1, "the fence knows only it"
