@@ -70,9 +70,8 @@ from tests.tenancy.doors import DJANGO as OTHERS
 from tests.tenancy.doors import (
     METHODS as CALLS,
 )
-from tests.tenancy.knocking import OWN, glance, knock
 from tests.tenancy.people_doors import PEOPLE
-from tests.tenancy.routes import asgi_routes, django_routes, filled, http_router
+from tests.tenancy.routes import OWN, asgi_routes, django_routes, filled, glance, http_router, knock
 from tests.web.calling import calling
 
 DJANGO = OTHERS | AUTOMATION | PEOPLE

@@ -9,7 +9,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 from tests.asgi import Exchange
 from tests.tenancy.doors import ASGI, Door
-from tests.tenancy.knocking import OWN
+from tests.tenancy.routes import OWN
 from tests.tenancy.test_doors import DJANGO, House, house
 
 __all__ = ["house"]

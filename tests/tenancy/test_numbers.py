@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.tenancy.doors import ASGI, Door
-from tests.tenancy.knocking import knock
+from tests.tenancy.routes import knock
 from tests.tenancy.test_doors import DJANGO, House, house
 
 __all__ = ["house"]

@@ -13,18 +13,18 @@ def test_each_query_has_its_rows() -> None:
         User.objects.filter(username__in=["alice", "bob"]).values_list("username", "last_name"),
         User.objects.filter(username="%s").order_by("pk").values_list("email"),
     )
-    glance, seen = Glance(*queries), []
-    seen.append(glance())
+    glance, states = Glance(*queries), []
+    states.append(glance())
     User.objects.create(username="bob", last_name="B")
-    seen.append(glance())
+    states.append(glance())
     User.objects.create(username="alice")
     User.objects.create(username="carol")
-    seen.append(glance())
+    states.append(glance())
     User.objects.filter(username="bob").update(last_name="C")
-    seen.append(glance())
+    states.append(glance())
     User.objects.create(username="%s", email="a, b")
-    seen.append(glance())
-    assert seen == [
+    states.append(glance())
+    assert states == [
         (None, None),
         (["(bob,B)"], None),
         (['(alice,"")', "(bob,B)"], None),

@@ -29,7 +29,7 @@ def env() -> dict[str, str]:
     return os.environ | ENV
 
 
-def shown(text: str) -> Any:
+def view(text: str) -> Any:
     first, _, rest = text.partition("\n")
     return {**json.loads(first), "rest": rest}
 
@@ -42,8 +42,8 @@ def test_it_is_and_ends_as_a_process_of_its_own(how: str, code: int) -> None:
         stdin=subprocess.DEVNULL, start_new_session=True, check=False, timeout=60,
     )  # fmt: skip
     assert copied.returncode == alone.returncode == code
-    assert shown(copied.stdout) == shown(alone.stdout)
-    assert shown(copied.stdout)["rest"].splitlines() == ["in a thread", "at exit"]
+    assert view(copied.stdout) == view(alone.stdout)
+    assert view(copied.stdout)["rest"].splitlines() == ["in a thread", "at exit"]
     last = [done.stderr.splitlines()[-1] for done in (copied, alone)]
     assert last[0] == last[1], "a traceback ends with its error"
     assert ("on purpose" in copied.stderr) is (how == "raise")
