@@ -30,6 +30,8 @@ from runs.models import ENDED, Run
 DONE = b"data: [DONE]\n\n"
 RUN = "x-workflow-run-id"
 """The header by which ``WorkflowChatTransport`` comes back to a run whose stream broke."""
+TAIL = "x-workflow-stream-tail-index"
+"""The number of the last frame, by which it knows where an index from the end is."""
 MOST_FRAMES = 10**11
 VERSION = (b"x-vercel-ai-ui-message-stream", b"v1")
 
@@ -59,18 +61,19 @@ async def chat_stream(request: Request, send: Send) -> None:
 
     A page that loaded while it was being made gets it once more when it is finished. Our clients
     get the id of a run in place of the chat's: with it a client gets the run, ended or not, from
-    the frame ``startIndex`` on.
+    the frame ``startIndex`` on. With a ``startIndex`` a chat's name gets its newest message.
     """
     principal = await arriving.caller(request)
-    name = request.kwargs["chat"]
-    replay = await db_read(_resumed, principal, request.kwargs["slug"], name)
+    name, start = request.kwargs["chat"], _start(request.query.get("startIndex"))
+    replay = await db_read(_resumed, principal, request.kwargs["slug"], name, start)
     if isinstance(replay, resumes.Again):
         async with opened(principal):
-            skip = whole(request.query.get("startIndex") or "0", 0, MOST_FRAMES) or 0
+            runs, fold, skip = replay.runs, replay.fold, replay.skip
+            names = {RUN: str(runs[-1].pk)}
+            if replay.tail is not None:
+                names[TAIL] = str(replay.tail)
             end = b"" if replay.finishes else _framed(0, {"type": "finish"})
-            await _stream(
-                request, send, principal, [replay.run], replay.fold, {RUN: name}, skip=skip, end=end
-            )
+            await _stream(request, send, principal, runs, fold, names, skip=skip, end=end)
         return
     if not replay:
         await answer(send, 204)
@@ -79,15 +82,25 @@ async def chat_stream(request: Request, send: Send) -> None:
         await _stream(request, send, principal, replay, Stream(str(replay[0].pk)))
 
 
-def _resumed(principal: Principal, slug: str, name: str) -> resumes.Again | list[Run]:
+def _start(text: str | None) -> int | None:
+    """The ``startIndex`` of ``WorkflowChatTransport``: below zero it counts from the end."""
+    if text is None:
+        return None
+    number = whole(text.removeprefix("-"), 0, MOST_FRAMES) or 0
+    return -number if text.startswith("-") else number
+
+
+def _resumed(
+    principal: Principal, slug: str, name: str, index: int | None
+) -> resumes.Again | list[Run]:
     """The run of that id, else the turn of the chat of that id."""
-    return resumes.of_run(principal, name) or _live_turn(principal, slug, name)
-
-
-def _live_turn(principal: Principal, slug: str, thread_id: str) -> list[Run]:
+    if again := resumes.of_run(principal, name, index or 0):
+        return again
     access.require(principal, "view")
     start.find_agent(principal, slug)
-    return resumes.turn(principal, thread_id)
+    if index is not None:
+        return resumes.of_chat(principal, name, index) or []
+    return resumes.turn(principal, name)
 
 
 async def _stream(

@@ -2,10 +2,11 @@
 
 The host has the history. Of the messages those of the user count, and texts of the assistant where
 the thread is new here; the last message, if it is the assistant's, brings results of the client's
-tools and answers to questions.
+tools and answers to questions. ``WorkflowChatTransport`` sends no ``id``: its chat is that of its
+messages.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agui_host.protocol.errors import BadRequest, Invalid
@@ -16,6 +17,7 @@ from agui_host.protocol.strict_json import dumps
 Json = dict[str, Any]
 TRIGGERS = ("submit-message", "regenerate-message")
 _NONE: frozenset[str] = frozenset()
+MOST_ANSWERS = 100
 OUTPUTS = ("output-available", "output-error")
 VALUE, TEXT = "-value", "-text"
 """How the id of a client's result ends: whether its content is JSON, or the text that it was."""
@@ -28,7 +30,7 @@ class ChatRequest:
     ``replaces``: the id of the message of which another is wanted, and ``behind`` that of the last
     message that stays; each can be one of the assistant's, and so of the host's making.
     ``calls`` and ``approvals`` are the tool calls and questions that this message holds. ``digest``
-    is that of the body.
+    is that of the body. ``answers``: the ids of the assistant's messages if the body names no chat.
     """
 
     input: Json
@@ -38,13 +40,27 @@ class ChatRequest:
     approvals: frozenset[str]
     replaces: str | None = None
     behind: str | None = None
+    answers: tuple[str, ...] = ()
 
 
 def read(body: Any) -> ChatRequest:
     """Read the body of a chat's POST. Raises BadRequest or Invalid; nothing is written."""
     if not isinstance(body, dict):
         raise BadRequest('The body must be a JSON object: {"id", "messages", "trigger"}.')
-    chat, digest = text_at(body, "id", "id"), digest_of("chat", body)
+    if body.get("id") is None:
+        request = _read(body, {})
+        return replace(request, answers=_answers_in(body, request.replaces))
+    return _read(body, {"threadId": text_at(body, "id", "id")})
+
+
+def _answers_in(body: Json, replaces: str | None) -> tuple[str, ...]:
+    """The ids of the newest messages of the assistant."""
+    said = [each["id"] for each in body["messages"] if each["role"] == "assistant"]
+    return (*said, *([replaces] if replaces else ()))[-MOST_ANSWERS:]
+
+
+def _read(body: Json, chat: Json) -> ChatRequest:
+    digest = digest_of("chat", body)
     trigger = body.get("trigger", TRIGGERS[0])
     if trigger not in TRIGGERS:
         raise wrong("trigger", f"one of {', '.join(TRIGGERS)}")
@@ -53,7 +69,7 @@ def read(body: Any) -> ChatRequest:
         raise wrong("messages", "a list with at least one message")
     changes = None if body.get("messageId") is None else text_at(body, "messageId", "messageId")
     last, where = messages[-1], f"messages.{len(messages) - 1}"
-    data: Json = {"threadId": chat, "forwardedProps": body.get("forwardedProps")}
+    data: Json = {**chat, "forwardedProps": body.get("forwardedProps")}
     data |= {name: body[name] for name in ("state", "context") if name in body}
     data["tools"] = _tools(body.get("tools"))
     data["messages"] = [

@@ -6,15 +6,19 @@ that was sent one is owed its end, and gets the message once more although it is
 """
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 from uuid import UUID
 
 from django.core.cache import cache
 
+from agui_host.backends import work
 from agui_host.dialects.ai_sdk.fold import Stream
 from agui_host.errors import NotFound
+from agui_host.protocol.wire.fold import Frame
 from agui_host.teams.authentication import Principal
+from agui_host.teams.limits import refuse_work
 from events import journal
 from runs.access import access, sight, threads
 from runs.lifecycle import turns
@@ -43,17 +47,21 @@ def turn(principal: Principal, thread_id: str) -> list[Run]:
 
 
 class Again(NamedTuple):
-    """A run whose stream broke, and the fold that its frames come from.
+    """Runs whose stream broke, and the fold that their frames come from.
 
-    ``finishes``: whether they do, or can yet, end with ``finish``, for which its client waits.
+    ``finishes``: whether they do, or can yet, end with ``finish``, for which the client waits.
+    ``skip``: how many frames it has. ``tail``: the number of the last frame, if it counts from
+    there.
     """
 
-    run: Run
+    runs: list[Run]
     fold: Stream
     finishes: bool
+    skip: int
+    tail: int | None
 
 
-def of_run(principal: Principal, name: str) -> Again | None:
+def of_run(principal: Principal, name: str, start: int) -> Again | None:
     """The run of that id; None if there is none. The fold has been fed what its message held."""
     try:
         run = access.find(principal, UUID(name))
@@ -61,12 +69,46 @@ def of_run(principal: Principal, name: str) -> Again | None:
         return None
     if run.purged_at is not None:
         return None
-    turn = _of(principal, run)
-    fold = Stream(str(turn[0].pk))
-    for before in turn[:-1]:
-        for payload in journal.payloads(before.pk):
-            fold.feed(json.loads(payload))
-    return Again(run, fold, run.status not in (Status.FAILED, Status.CANCELLED))
+    return _again(_of(principal, run), 1, start)
+
+
+def of_chat(principal: Principal, thread_id: str, start: int) -> Again | None:
+    """The newest message of a chat, ended or not; None if there is none."""
+    runs = access.visible(principal).filter(thread__thread_id=thread_id, purged_at=None)
+    last = runs.order_by("-journal_id").first()
+    if last is None:
+        return None
+    turn = _of(principal, last)
+    return _again(turn, len(turn), start)
+
+
+def _again(turn: list[Run], newest: int, start: int) -> Again:
+    """The ``newest`` runs of a turn from the frame ``start`` on, which may count from their end."""
+    before, runs = turn[:-newest], turn[-newest:]
+    tail, skip = None, start
+    if start < 0:
+        count = sum(map(len, _frames(_fed(turn[0], before), runs)))
+        tail, skip = count - 1, max(0, count + start)
+    finishes = runs[-1].status not in (Status.FAILED, Status.CANCELLED)
+    return Again(runs, _fed(turn[0], before), finishes, skip, tail)
+
+
+def _fed(first: Run, runs: list[Run]) -> Stream:
+    fold = Stream(str(first.pk))
+    for _ in _frames(fold, runs):
+        pass
+    return fold
+
+
+def _frames(fold: Stream, runs: list[Run]) -> Iterator[list[Frame]]:
+    """The frames of each stored event. The team pays for the work."""
+    for run in runs:
+        refuse_work(run.team_id)
+        size = 0
+        for payload in journal.payloads(run.pk):
+            size += len(payload)
+            yield fold.feed(json.loads(payload))
+        work.charge(run.team_id, "fold", size // work.BYTES)
 
 
 def _of(principal: Principal, run: Run) -> list[Run]:

@@ -24,11 +24,30 @@ def begin(
 ) -> StartOutcome:
     """Start the run that a chat asks for. Raises what ``chats.begin`` raises."""
     data = request.input
+    if (thread := _thread_of(principal, request.answers)) is not None:
+        data = {**data, "threadId": thread.thread_id}
     if (request.replaces or request.behind) and not start.earlier(principal, key, digest):
-        thread = access.find_thread(principal, data["threadId"])
+        thread = access.find_thread(principal, data["threadId"]) if "threadId" in data else None
         if thread is not None and (last := _last_to_keep(principal, thread, request)) is not None:
             data = {**data, "messages": [last]}
     return chats.begin(principal, data, agent=agent, key=key, digest=digest, chat=True)
+
+
+def _thread_of(principal: Principal, answers: tuple[str, ...]) -> Thread | None:
+    """The thread of the newest run that one of these messages is; None if none is."""
+    keys = [key for key in map(_key, answers) if key is not None]
+    if not keys:
+        return None
+    run = access.visible(principal).filter(pk__in=keys).order_by("-journal_id").first()
+    return run.thread if run is not None else None
+
+
+def _key(message_id: str | None) -> UUID | None:
+    """The run that a message of the assistant is, by its id."""
+    try:
+        return UUID(message_id or "")
+    except ValueError:
+        return None
 
 
 def _last_to_keep(principal: Principal, thread: Thread, request: ChatRequest) -> Json | None:
@@ -56,12 +75,9 @@ def _behind(thread: Thread, message_id: str | None, stored: list[Json]) -> int |
 
 def _places(thread: Thread, message_id: str | None, stored: list[Json]) -> list[int]:
     """Where the thread holds a turn's messages; nowhere if no turn has that id."""
-    try:
-        key = UUID(message_id or "")
-    except ValueError:
-        return []
-    first = Run.objects.of_one_thread().filter(thread=thread, pk=key, purged_at=None).first()
-    if first is None:
+    key = _key(message_id)
+    rows = Run.objects.of_one_thread().filter(thread=thread, pk=key, purged_at=None)
+    if key is None or (first := rows.first()) is None:
         return []
     stream = Stream(str(key))
     for run in turns.starting(first):

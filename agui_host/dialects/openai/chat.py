@@ -12,6 +12,65 @@ from agui_host.protocol.wire.fold import Event, Frame, RuleFold
 from agui_host.protocol.wire.room import Text, of_run
 
 
+class InTurn:
+    """Texts that are one text on the wire: while one is open, the others wait for its end.
+
+    Agents that run side by side stream several at once. ``part`` is that of the one text,
+    ``between`` stands between two of them. What waits has room for as much as a whole answer.
+    """
+
+    def __init__(self, part: Part, whole: Text, between: str, run_id: str) -> None:
+        self._part, self._whole = part, whole
+        self._between, self._run_id = between, run_id
+        self._open = self._last = ""
+        self._waiting: dict[str, Text] = {}
+        self._ended: set[str] = set()
+
+    def start(self, key: str) -> list[Frame]:
+        """The text ``key`` begins, or begins again."""
+        if not self._open:
+            return self._say(self._begin(key, began=self._whole.began))
+        if key != self._open and key not in self._waiting:
+            self._waiting[key] = Text(of_run(self._run_id))
+        self._ended.discard(key)
+        return []
+
+    def part(self, key: str) -> Part:
+        """Where the deltas of that text go now."""
+        return self._part if key == self._open else Part(None, self._waiting.get(key))
+
+    def end(self, key: str) -> list[Frame]:
+        """The text ends; those that waited for it follow."""
+        if key == self._open:
+            return self._say(self._next())
+        if key in self._waiting:
+            self._ended.add(key)
+        return []
+
+    def end_all(self) -> list[Frame]:
+        """The texts that still wait."""
+        self._ended.update(self._waiting)
+        return self._say(self._next())
+
+    def _next(self) -> str:
+        self._open, said = "", ""
+        while self._waiting and not self._open:
+            key = next(iter(self._waiting))
+            said += self._begin(key, began=self._whole.began or said != "")
+            said += str(self._waiting.pop(key))
+            if key in self._ended:
+                self._ended.remove(key)
+                self._open = ""
+        return said
+
+    def _begin(self, key: str, *, began: bool) -> str:
+        before, self._last, self._open = self._last, key, key
+        return self._between if began and before != key else ""
+
+    def _say(self, text: str) -> list[Frame]:
+        return self._part.add(text) if text else []
+
+
 class ChatCompletion(RuleFold):
     """The fold of one completion; the ``type`` of its frames names their content, for this host."""
 
@@ -29,11 +88,11 @@ class ChatCompletion(RuleFold):
         self._room = of_run(run_id)
         self._calls: dict[str, tuple[Frame, Text]] = {}
         self._places: dict[str, int] = {}
-        self._texts: set[str] = set()
-        self._last = ""
         self._text, self._reasoning = Text(self._room), Text(self._room)
         self._content = self._part("content", self._text)
-        self._thoughts = self._part("reasoning_content", self._reasoning)
+        self._texts = InTurn(self._content, self._text, "\n\n", run_id)
+        thoughts = self._part("reasoning_content", self._reasoning)
+        self._thoughts = InTurn(thoughts, self._reasoning, "", run_id)
         self._reason: str | None = None
         self._usage = items.chat_usage(())
         self.error: Frame | None = None
@@ -43,12 +102,15 @@ class ChatCompletion(RuleFold):
             "RUN_FINISHED": self._run_finished,
             "RUN_ERROR": self._run_error,
             "TEXT_MESSAGE_START": self._text_start,
+            "TEXT_MESSAGE_END": lambda event: self._texts.end(event["messageId"]),
+            "REASONING_MESSAGE_START": lambda event: self._thoughts.start(event["messageId"]),
+            "REASONING_MESSAGE_END": lambda event: self._thoughts.end(event["messageId"]),
             "TOOL_CALL_START": self._call_start,
             "TOOL_CALL_END": self._call_end,
         }
         self._parts = {
             "TEXT_MESSAGE_CONTENT": self._text_part,
-            "REASONING_MESSAGE_CONTENT": self._reasoning_part,
+            "REASONING_MESSAGE_CONTENT": lambda event: self._thoughts.part(event["messageId"]),
             "TOOL_CALL_ARGS": self._call_part,
         }
 
@@ -80,10 +142,11 @@ class ChatCompletion(RuleFold):
     def _run_finished(self, event: Event) -> list[Frame]:
         outcome = event.get("outcome") or {}
         questions = [each.get("message") for each in outcome.get("interrupts") or ()]
+        rest = [*self._thoughts.end_all(), *self._texts.end_all()]
         asks = [frame for text in filter(None, questions) for frame in self._content.add(text)]
         self._reason = "tool_calls" if self._calls else "stop"
         self._usage = items.chat_usage(event.get("usage") or ())
-        frames = [*asks, self._chunk("finish_reason", {}, self._reason)]
+        frames = [*rest, *asks, self._chunk("finish_reason", {}, self._reason)]
         if self._with_usage:
             frames.append({"type": "usage", **self._head, "choices": [], "usage": self._usage})
         return frames
@@ -91,22 +154,16 @@ class ChatCompletion(RuleFold):
     def _run_error(self, event: Event) -> list[Frame]:
         self.error = {"message": event["message"], "type": "server_error", "param": None}
         self.error["code"] = event.get("code")
-        return [{"type": "error", "error": self.error}]
+        rest = [*self._thoughts.end_all(), *self._texts.end_all()]
+        return [*rest, {"type": "error", "error": self.error}]
 
     def _text_start(self, event: Event) -> list[Frame]:
         if event.get("role", "assistant") == "assistant":
-            self._texts.add(event["messageId"])
-            # Several messages are one content here.
-            began, self._last = self._last, event["messageId"]
-            if self._text.began and began != self._last:
-                return self._content.add("\n\n")
+            return self._texts.start(event["messageId"])
         return []
 
     def _text_part(self, event: Event) -> Part:
-        return self._content if event["messageId"] in self._texts else Part()
-
-    def _reasoning_part(self, event: Event) -> Part:
-        return self._thoughts
+        return self._texts.part(event["messageId"])
 
     def _call_start(self, event: Event) -> list[Frame]:
         key, name = event["toolCallId"], event["toolCallName"]

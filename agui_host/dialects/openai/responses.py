@@ -236,9 +236,12 @@ class Responses(RuleFold):
 
     def _call_result(self, event: Event) -> list[Frame]:
         call = self._calls.get(event["toolCallId"])
-        if call is None or call[1]["type"] != "mcp_call" or call[1]["status"] != "in_progress":
+        if call is None or call[1]["type"] != "mcp_call":
             return []
         place, item, _ = call
+        if item["status"] != "in_progress":  # A snapshot may have left out the result before.
+            item["output"] = self._room.refit(item["output"], text_of(event["content"]))
+            return []
         item |= {"output": self._room.fit(text_of(event["content"])), "status": "completed"}
         return [{"type": "response.mcp_call.completed", **_where(call)}, self._done(place, item)]
 

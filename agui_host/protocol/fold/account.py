@@ -244,9 +244,12 @@ class Account:
                 self._close(kind, part)
                 yield from _whole(kind, key, content, _head(message))
             for call in calls:
-                yield from self._restated_call(key, call, owner)
+                # A call without a message gets one of its own id from clients.
+                has_own = call["id"] == key and not message.get("content")
+                parent = {} if has_own else {"parentMessageId": key}
+                yield from self._restated_call(call, {**parent, **owner})
 
-    def _restated_call(self, message: str, call: Event, owner: Wire) -> Iterator[Wire]:
+    def _restated_call(self, call: Event, about: Wire) -> Iterator[Wire]:
         key, function = call["id"], call["function"]
         text = function["arguments"].encode("utf-8", "surrogatepass")
         if (known := self._calls.get(key)) is not None:
@@ -256,7 +259,9 @@ class Account:
         part = self._calls[key] = Heard(key)
         part.add(text)
         self._close(CALL, part)
-        head = {"toolCallName": function["name"], "parentMessageId": message, **owner}
+        if self._results.pop(key, None) is not None:  # It comes again, behind its call.
+            yield _correction(RESULT, key, None)
+        head = {"toolCallName": function["name"], **about}
         yield from _whole(CALL, key, function["arguments"], head)
 
     def _restated_result(self, message: Event, owner: Wire) -> Iterator[Wire]:
@@ -290,6 +295,7 @@ class Account:
         for call in [part for part in self._closed[CALL.start] if part.names[0] not in calls]:
             del self._closed[CALL.start][call], self._calls[call.names[0]]
             yield _correction(CALL.start, call.names[0], None)
+            answered.discard(call.names[0])
         for key in [key for key in self._results if key not in answered]:
             del self._results[key]
             yield _correction(RESULT, key, None)

@@ -212,8 +212,8 @@ class Outline:
             row = self._add(ACTIVITY, key, event["activityType"], owner, of_input=of_input)
             row.seq0, row.t0 = seq, event.get("timestamp")
         row.touch(seq, size)
-        for text in islice(event.get("content", {}).values(), MOST_KEYS):
-            row.mention(text)
+        if "content" in event and not (known and event.get("replace") is False):
+            row.retell(islice(event["content"].values(), MOST_KEYS))
         self._close(row, seq, event, SUCCEEDED)
 
     def _state_changed(self, seq: int, event: Event, size: int) -> None:

@@ -79,6 +79,12 @@ class Row:
         if room > 0 and isinstance(text, str):
             self.gist += text[:room]
 
+    def retell(self, texts: Iterable[Any]) -> None:
+        """Make its gist of these alone."""
+        self.gist = ""
+        for text in texts:
+            self.mention(text)
+
     def mention(self, text: Any) -> None:
         """Add a word to its gist, once."""
         if isinstance(text, str) and text not in self.gist:

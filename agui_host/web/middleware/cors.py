@@ -18,7 +18,7 @@ EXPOSED = (
     b"Producer-Expected-Seq, Producer-Received-Seq, Producer-Seq, Retry-After, Stream-Closed, "
     b"Stream-Cursor, Stream-Next-Offset, Stream-Up-To-Date, WWW-Authenticate, "
     b"X-AG-UI-Capabilities, X-AG-UI-Schema, X-Request-ID, X-Should-Retry, "
-    b"X-Vercel-AI-UI-Message-Stream, X-Workflow-Run-Id"
+    b"X-Vercel-AI-UI-Message-Stream, X-Workflow-Run-Id, X-Workflow-Stream-Tail-Index"
 )
 MAX_AGE = b"3600"
 

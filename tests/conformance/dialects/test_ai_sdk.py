@@ -92,6 +92,36 @@ def test_a_cut_connection_and_a_late_page(cases: dict[str, Json]) -> None:
     check_hydrated(outcome)
 
 
+def test_a_transport_that_names_no_chat(cases: dict[str, Json]) -> None:
+    """``WorkflowChatTransport`` as it comes: cut, back by itself, then a second turn."""
+    outcome = cases["workflow"]
+    assert (outcome["status"], outcome["errors"]) == ("ready", [])
+    said = [texts(message) for message in outcome["messages"]]
+    assert said == [["hello"], ["One.", "Two and more", "Three."], ["again"], ["Five."]]
+    first, back, *turns = outcome["calls"]
+    address, _, count = back["address"].partition("?startIndex=")
+    assert address == f"/api/chat/scripted/{first['run']}/stream"
+    assert int(count) > 0, "it began again"
+    assert [call["method"] for call in (first, *turns)] == ["POST"] * 3
+    check_hydrated(outcome)
+
+
+def test_a_page_of_that_transport_loads(cases: dict[str, Json]) -> None:
+    outcome = cases["workflow_loads"]
+    assert outcome["errors"] == []
+    assert outcome["others"] == [outcome["messages"]] * 2
+    (message,) = outcome["near"]
+    assert texts(message)[-1] == "Three.", "what came after the frame that it named"
+    assert "One." not in texts(message)
+    check_hydrated(outcome)
+
+
+def test_that_transport_waits_for_no_end_that_never_comes(cases: dict[str, Json]) -> None:
+    outcome = cases["workflow_fails"]
+    assert texts(outcome["messages"][1]) == ["So far."]
+    check_hydrated(outcome)
+
+
 def test_a_page_that_missed_the_end_loads_it(cases: dict[str, Json]) -> None:
     """204 says that nothing runs, not that the page has all of it."""
     outcome = cases["missed"]

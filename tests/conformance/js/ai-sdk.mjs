@@ -16,7 +16,9 @@ import {
   readUIMessageStream,
 } from "ai";
 
-import { call, cutAfter, emit, heldCall, plain, playAll, until } from "./cases.mjs";
+import { WorkflowChatTransport } from "@ai-sdk/workflow/client";
+
+import { call, cutAfter, emit, heldCall, heldText, plain, playAll, until } from "./cases.mjs";
 
 const { url: host, key, thread, gates } = JSON.parse(await text(process.stdin));
 const headers = { Authorization: `Bearer ${key}` };
@@ -31,6 +33,31 @@ class State {
   popMessage = () => (this.messages = this.messages.slice(0, -1));
   replaceMessage = (index, message) => (this.messages = this.messages.with(index, message));
   snapshot = (value) => structuredClone(value);
+}
+
+/** A page whose transport is another package's; `sent` is added to the body of each message. */
+class WorkflowPage extends AbstractChat {
+  constructor(agent, id, { cut, messages, sent, ...options } = {}) {
+    const calls = [];
+    const errors = [];
+    const fetch = async (address, init) => {
+      const answer = await globalThis.fetch(address, { ...init, headers: { ...init.headers, ...headers } });
+      calls.push({ method: init.method ?? "GET", address: address.slice(host.length), status: answer.status, run: answer.headers.get("x-workflow-run-id") });
+      return cut && calls.length === 1 ? cutAfter(answer, '"text-delta"', cut) : answer;
+    };
+    const transport = new WorkflowChatTransport({ api: `${host}/api/chat/${agent}`, fetch, ...options });
+    super({ id, state: new State(messages), transport, onError: (error) => errors.push(error.message) });
+    Object.assign(this, { agent, calls, errors, sent });
+  }
+  say(text, body) {
+    return this.sendMessage({ text }, { body: { ...this.sent, ...body } });
+  }
+  async seen() {
+    const chat = (await (await fetch(`${host}/api/v1/runs/${this.calls[0].run}`, { headers })).json()).thread_id;
+    const hydrated = await (await fetch(`${host}/api/chat/${this.agent}/${chat}`, { headers })).json();
+    const { status, messages, errors, calls } = this;
+    return { status, messages: plain(messages), hydrated, errors, calls };
+  }
 }
 
 /** A page: a chat, the requests it made, and the transient parts it got. */
@@ -131,12 +158,54 @@ const CASES = {
   },
   /** The first connection is lost in the middle of a text; another page comes late. */
   async cut() {
-    const page = new Page("slow", id(), { ...slow(3, 1), cut: 3 });
+    const chat = id();
+    const page = new Page("scripted", chat, { ...script(...heldText(`${gates}/${chat}`)), cut: 2 });
     await page.sendMessage({ text: "hello" });
     const lost = page.texts.join("");
-    const late = new Page("slow", page.id, { messages: await page.hydrated() });
-    await Promise.all([page.resumeStream(), late.resumeStream()]);
+    const late = new Page("scripted", page.id, { messages: await page.hydrated() });
+    const resuming = [page.resumeStream(), late.resumeStream()];
+    await until(() => page.calls.length === 2 && late.calls.length === 1);
+    await writeFile(`${gates}/${chat}`, "");
+    await Promise.all(resuming);
     return { ...(await page.seen()), lost, late: plain(late.messages) };
+  },
+  /** The transport names no chat; it comes back by itself, and its second turn is in the same chat. */
+  async workflow() {
+    const gate = `${gates}/${id()}`;
+    const page = new WorkflowPage("scripted", id(), { cut: 2 });
+    const sending = page.say("hello", script(...heldText(gate)).body);
+    await until(() => page.calls.length === 2);
+    await writeFile(gate, "");
+    await sending;
+    await page.say("again", script({ text: "Four." }).body);
+    await page.regenerate({ body: script({ text: "Five." }).body });
+    return page.seen();
+  },
+  /** It names the chat: a page that loads gets its newest message, running or ended. */
+  async workflow_loads() {
+    const chat = id();
+    const gate = `${gates}/${chat}`;
+    const page = new WorkflowPage("scripted", chat, { sent: { id: chat } });
+    const sending = page.say("hello", script(...heldText(gate)).body);
+    await until(() => page.lastMessage?.role === "assistant");
+    const hydrated = async () => (await fetch(`${host}/api/chat/scripted/${chat}`, { headers })).json();
+    const late = new WorkflowPage("scripted", chat, { messages: await hydrated() });
+    const near = new WorkflowPage("scripted", chat, { initialStartIndex: -2 });
+    const resuming = [late.resumeStream(), near.resumeStream()];
+    await until(() => late.calls.length === 1 && near.calls.length === 1);
+    await writeFile(gate, "");
+    await Promise.all([sending, ...resuming]);
+    const after = new WorkflowPage("scripted", chat, { messages: await hydrated() });
+    await after.resumeStream();
+    const others = [late, after].map(({ messages }) => plain(messages));
+    const errors = [late, near, after].flatMap((each) => each.errors);
+    return { ...(await page.seen()), others, near: plain(near.messages), errors };
+  },
+  /** A failed run ends for it as well. */
+  async workflow_fails() {
+    const page = new WorkflowPage("scripted", id());
+    await page.say("hello", script({ text: "So far." }, { raise: "no" }).body);
+    return page.seen();
   },
   /** The connection is lost, and the run ends before the page is back: nothing runs, it loads again. */
   async missed() {

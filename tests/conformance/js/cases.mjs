@@ -24,6 +24,17 @@ export const slowCall = (seconds = 0.02, id = "c") => [
   emit("TOOL_CALL_RESULT", { messageId: `${id}-result`, toolCallId: id, content: "ok" }),
 ];
 
+/** Three texts, of which the second is held in its middle until there is that file. */
+export const heldText = (gate) => [
+  { text: "One." },
+  emit("TEXT_MESSAGE_START", { messageId: "held", role: "assistant" }),
+  emit("TEXT_MESSAGE_CONTENT", { messageId: "held", delta: "Two" }),
+  { until: gate },
+  emit("TEXT_MESSAGE_CONTENT", { messageId: "held", delta: " and more" }),
+  emit("TEXT_MESSAGE_END", { messageId: "held" }),
+  { text: "Three." },
+];
+
 /** A call of a tool of the agent, held in its arguments until there is that file. */
 export const heldCall = (gate, id = "c") => [
   emit("TOOL_CALL_START", { toolCallId: id, toolCallName: "look" }),

@@ -161,8 +161,13 @@ async def test_a_stream_that_broke_continues_by_the_runs_id_and_a_count(
         rest = await ask("GET", f"{url}?startIndex={count}", cast.alice.headers)
         # The client waits for a finish, so one that failed has one behind all that is counted.
         assert frames(rest.body) == (every[count:] or ([every[-1]] if end == "fail" else []))
-    for query in ("?startIndex=-5", "?startIndex=x"):
-        assert frames((await ask("GET", url + query, cast.alice.headers)).body) == every
+    junk = await ask("GET", f"{url}?startIndex=x", cast.alice.headers)
+    assert frames(junk.body) == every
+    stored = every if end == "end" else every[:-1]
+    for count in (1, 3, len(stored), 500):
+        last = await ask("GET", f"{url}?startIndex=-{count}", cast.alice.headers)
+        assert last.headers["x-workflow-stream-tail-index"] == str(len(stored) - 1)
+        assert frames(last.body) == every[max(0, len(stored) - count) :]
     assert (await ask("GET", url, cast.charlie.headers)).status == 204
 
 
@@ -175,3 +180,27 @@ async def test_the_answer_names_its_run(cast: Cast, writer: Any) -> None:
         first = frames(await exchange.rest())
     again = await ask("GET", f"/api/chat/echo/{run.pk}/stream?startIndex=2", cast.alice.headers)
     assert frames(again.body) == first[2:]
+
+
+async def test_a_request_without_a_chat_continues_that_of_its_answers(
+    cast: Cast, live: LiveRun
+) -> None:
+    """``WorkflowChatTransport`` sends ``{messages}`` alone."""
+    await live.end()
+    asked = {"id": "u2", "role": "user", "parts": [{"type": "text", "text": "And then?"}]}
+    answer = {"id": str(live.run.pk), "role": "assistant", "parts": []}
+
+    async def thread_of(headers: Any, *messages: Json) -> tuple[Any, Any]:
+        body = {"messages": [*messages, asked]}
+        async with Exchange("POST", "/api/chat/echo", headers, json=body) as exchange:
+            name = exchange.headers["x-workflow-run-id"]
+            run = await db(Run.objects.select_related("thread").get, pk=name)
+        return run.thread.team_id, run.thread.thread_id
+
+    assert (await thread_of(cast.alice.headers, answer))[1] == "t"
+    unknown = {**answer, "id": "made-up"}
+    for messages in ((), (unknown,)):
+        assert (await thread_of(cast.alice.headers, *messages))[1] != "t"
+    team, name = await thread_of(cast.charlie.headers, answer)
+    assert team != live.run.team_id
+    assert name != "t"

@@ -11,6 +11,7 @@ from agui_host.dialects.mcp.fold import CallResult
 from agui_host.dialects.openai.chat import ChatCompletion
 from agui_host.dialects.openai.responses import Responses
 from agui_host.protocol.fold.outline import Outline
+from agui_host.protocol.input.healing import heal
 from agui_host.protocol.intake.intake import Intake
 from agui_host.protocol.views.corrected import Corrected, Corrections
 from runs.lifecycle.words.contents import _Spoken
@@ -85,7 +86,7 @@ def outline(log: list[Event]) -> Any:
 
 def pending(log: list[Event]) -> Any:
     """The calls that wait for the application, as intake lists them."""
-    intake = Intake("t", "r", input={**RUN, "messages": [USER]})
+    intake = Intake("t", "r", input={**RUN, "messages": [USER]}, history=[USER])
     for event in log[1:]:
         intake.accept(dict(event))
     return (intake.terminal or {}).get("outcome"), folded(log).pending_tool_calls
@@ -109,4 +110,6 @@ READERS: dict[str, Callable[[list[Event]], Any]] = {
     "pending": pending,
     "search": searched,
     "messages": lambda log: folded(log).messages,
+    "history": lambda log: heal(folded(log).messages).messages,
+    "export": lambda log: folded(corrected(log)).messages,
 }

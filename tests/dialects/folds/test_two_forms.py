@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.dialects.folds.conversation import conversations, mistaken, said, settled, told
 from tests.dialects.folds.forms import SECRET, Event, answers, folded, log, snapshot, streamed
 from tests.dialects.folds.readers import READERS
 from tests.protocol.legal import THOROUGH
@@ -40,6 +41,34 @@ def both_forms(messages: list[Event]) -> None:
     repeated = log([*streamed(messages), snapshot(whole[1:])])
     for name, read in READERS.items():
         assert read(repeated) == read(events), f"{name}: a snapshot that repeats says nothing new"
+
+
+def test_some_conversations() -> None:
+    converse(150)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_many_conversations() -> None:
+    converse(MANY)
+
+
+def converse(examples: int) -> None:
+    settings(THOROUGH, max_examples=examples)(given(conversations(), st.data())(all_forms))()
+
+
+def all_forms(log: list[Event], data: st.DataObject) -> None:
+    """A log; its messages as a snapshot; the log with snapshots that repeat or correct it."""
+    *events, end = log
+    others = {
+        "a snapshot alone": told(log),
+        "a snapshot that repeats": [*events, said(log), end],
+        "a snapshot that corrects another": [*events, mistaken(log, data.draw), said(log), end],
+    }
+    for name, read in READERS.items():
+        expected = settled(name, read(log))
+        for form, other in others.items():
+            assert settled(name, read(other)) == expected, (name, form)
 
 
 def test_some_redacted_answers() -> None:

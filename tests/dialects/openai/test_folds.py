@@ -171,3 +171,25 @@ def test_texts_and_results_that_are_corrected_again_and_again_take_their_room_on
         play(fold, {"type": "MESSAGES_SNAPSHOT", "messages": messages})
     message, look = fold.response["output"]
     assert (message["content"][0]["text"], look["output"]) == (content, content)
+
+
+def test_texts_that_are_open_together_come_one_after_the_other() -> None:
+    """Agents side by side: their pieces are not mixed in the one content of a chat."""
+    fold = ChatCompletion("r")
+
+    def piece(kind: str, key: str, **members: str) -> Json:
+        return {"type": f"TEXT_MESSAGE_{kind}", "messageId": key, **members}
+
+    frames = play(
+        fold, STARTED,
+        piece("START", "a", role="assistant"), piece("CONTENT", "a", delta="One "),
+        piece("START", "b", role="assistant"), piece("CONTENT", "b", delta="Two "),
+        piece("START", "c", role="assistant"), piece("CONTENT", "c", delta="Three"),
+        piece("END", "c"),
+        piece("CONTENT", "a", delta="whole."), piece("END", "a"),
+        piece("CONTENT", "b", delta="halves."), piece("END", "b"), FINISHED,
+    )  # fmt: skip
+    whole = "One whole.\n\nTwo halves.\n\nThree"
+    assert fold.completion["choices"][0]["message"]["content"] == whole
+    deltas = [choice["delta"].get("content", "") for each in frames for choice in each["choices"]]
+    assert "".join(deltas) == whole

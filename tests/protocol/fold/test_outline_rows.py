@@ -142,3 +142,16 @@ def test_each_attempt_is_a_row() -> None:
     ]
     assert (rows[1]["t0"], rows[1]["t1"], rows[1]["gist"]) == (7, 9, "worker_lost")
     assert rows_of(resumed(outlined(run(*events)))) == rows_of(outlined(run(*events)))
+
+
+def test_an_activity_says_what_its_newest_snapshot_does() -> None:
+    """A snapshot of the messages that redacts it leaves none of its text behind."""
+    plan = {"messageId": "p", "activityType": "PLAN"}
+    message = {"id": "p", "role": "activity", "activityType": "PLAN", "content": {"title": "Now"}}
+    events = [
+        {"type": "ACTIVITY_SNAPSHOT", **plan, "content": {"title": "SECRET"}},
+        {"type": "MESSAGES_SNAPSHOT", "messages": [message]},
+        {"type": "ACTIVITY_SNAPSHOT", **plan, "content": {"title": "No"}, "replace": False},
+    ]
+    (row,) = rows_of(outlined(run(*events)))[2:]
+    assert (row["kind"], row["gist"]) == ("activity", "Now")
