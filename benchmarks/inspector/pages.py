@@ -23,6 +23,8 @@ os.environ["AGUI_DATABASE_DEADLINE"] = "900"  # to fill in the rows takes longer
 CALLS = int(os.environ.get("CALLS", "1000000"))
 ISSUES, BUDGETS, ALERTS = 500, 200, 50
 TIMES = int(os.environ.get("TIMES", "20"))
+ONLY = os.environ.get("ONLY", "/")
+"""How the measured addresses begin, such as ``/api/v1/``."""
 PROMISE, LISTS = 0.200, 0.100
 """Of a page, and of a list of the API."""
 MADE = """
@@ -139,8 +141,10 @@ def others(client: Any, known: list[str]) -> list[str]:
     answers = []
     for path in paths:
         with suppress(Resolver404):  # consumers answer some, such as streams
-            if "{" not in path and resolve(path) and client.get(path).status_code == 200:
-                answers.append(path)
+            if "{" not in path and resolve(path):
+                answer = client.get(path)
+                if answer.status_code == 200 and not answer.streaming:
+                    answers.append(path)
     return answers
 
 
@@ -234,7 +238,7 @@ def main() -> None:
     paths = [*addresses(issue), *opened(client)]
     paths += others(client, paths)
     rows = []
-    for address in paths:
+    for address in (path for path in paths if path.startswith(ONLY)):
         rows.append(measured(client, address, engine))
         print(rows[-1], flush=True)
     lines += [
@@ -243,7 +247,7 @@ def main() -> None:
         f"   {verdict(row)}"
         for row in rows
     ]
-    keep("pages", lines, rows)
+    keep("pages" if ONLY == "/" else "lists", lines, rows)
     switch(False)
 
 
