@@ -11,15 +11,13 @@ AGUI = r"^(?:api/)?agui"
 CHAT = r"^api/chat/(?P<slug>[-\w]+)"
 CARD = ".well-known/agent-card.json"
 RESOURCE = ".well-known/oauth-protected-resource"
+NOWHERE = "https://agents.example.com/agui"
 THREAD, RUN = "alice-thread", "alice-run"
 SAME_NAMES = {"threadId": THREAD, "runId": RUN}
 UI_MESSAGES = {
     "id": f"{THREAD}-3",
     "messages": [{"id": "u9", "role": "user", "parts": [{"type": "text", "text": "Hi."}]}],
 }
-
-
-NOWHERE = "https://agents.example.com/agui"
 
 
 class Who(NamedTuple):
