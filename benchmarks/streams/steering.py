@@ -132,9 +132,9 @@ async def say_all(
     """As ``say`` of each run, the first message of each so many seconds after the one before."""
     gets: list[float] = []
     getting = asyncio.create_task(get(place, runs[0], gets))
-    said = await asyncio.gather(*(say(place, run, n * apart) for n, run in enumerate(runs)))
+    talks = await asyncio.gather(*(say(place, run, n * apart) for n, run in enumerate(runs)))
     getting.cancel()
-    return said, gets
+    return talks, gets
 
 
 def in_process(act: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> Any:
@@ -152,14 +152,14 @@ def measure(host: Host, apart: float) -> dict[str, list[float]]:
     with ProcessPoolExecutor(2, spawn) as processes:
         reading = processes.submit(in_process, read_all, place, runs)
         posting = processes.submit(in_process, say_all, place, runs, apart)
-        (said, gets), heard = posting.result(), reading.result()
+        (talks, gets), heard = posting.result(), reading.result()
     ways: dict[str, list[float]] = {
         "POST → ctx.inbox": [], "POST → transaction": [], "transaction → inbox": [],
         "POST → answer": [], "emit → received": [], "GET of a run": gets,
     }  # fmt: skip
     for name, seconds in processor_seconds(host).items():
         ways[name] = [1000 * (seconds - before[name]) / (RUNS * MESSAGES)]
-    for (posts, stored), reads in zip(said, heard, strict=True):
+    for (posts, stored), reads in zip(talks, heard, strict=True):
         assert posts.keys() == reads.keys(), (len(posts), len(reads))
         for id, (began, answered) in posts.items():
             at, arrived = reads[id]

@@ -11,15 +11,13 @@ AGUI = r"^(?:api/)?agui"
 CHAT = r"^api/chat/(?P<slug>[-\w]+)"
 CARD = ".well-known/agent-card.json"
 RESOURCE = ".well-known/oauth-protected-resource"
+NOWHERE = "https://agents.example.com/agui"
 THREAD, RUN = "alice-thread", "alice-run"
 SAME_NAMES = {"threadId": THREAD, "runId": RUN}
 UI_MESSAGES = {
     "id": f"{THREAD}-3",
     "messages": [{"id": "u9", "role": "user", "parts": [{"type": "text", "text": "Hi."}]}],
 }
-
-
-NOWHERE = "https://agents.example.com/agui"
 
 
 class Who(NamedTuple):
@@ -64,6 +62,11 @@ START = Who(401, 401, 202, 409)
 STREAM = Who(401, 401, 200, 200)
 """The stranger gets a run or thread of that name of his own, the owner joins hers."""
 
+MESSAGES = Door(
+    {"GET": OBJECT, "POST": Who(401, 401, 404, 202)},
+    "api/v1/runs/{queued}/messages",
+    body={"id": "m", "role": "user", "content": "Hm."},
+)
 A2A_MESSAGE = {
     "message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "Hi."}]},
     "configuration": {"returnImmediately": True},
@@ -137,7 +140,7 @@ DJANGO: dict[str, Door] = {
     "api/v1/runs/<uuid:run_id>/cancel": Door(
         {"POST": Who(401, 401, 404, 202)}, "api/v1/runs/{queued}/cancel"
     ),
-    "api/v1/runs/<uuid:run_id>/messages": Door({"GET": OBJECT}, "api/v1/runs/{queued}/messages"),
+    "api/v1/runs/<uuid:run_id>/messages": MESSAGES,
     "api/v1/runs/<uuid:run_id>/events": Door({"GET": OBJECT}, "api/v1/runs/{run}/events"),
     "api/v1/runs/<uuid:run_id>/comments": Door(
         {"GET": OBJECT, "POST": Who(401, 401, 404, 201)},
@@ -341,11 +344,7 @@ ASGI: dict[str, Door] = {
     "api/v1/runs/<uuid:run_id>/events": Door(
         {"GET": OBJECT}, "api/v1/runs/{run}/events", {"accept": "text/event-stream"}
     ),
-    "api/v1/runs/<uuid:run_id>/messages": Door(
-        {"POST": Who(401, 401, 404, 202)},
-        "api/v1/runs/{queued}/messages",
-        body={"id": "m", "role": "user", "content": "Hm."},
-    ),
+    "api/v1/runs/<uuid:run_id>/messages": MESSAGES,
     "api/v1/files": Door(
         {"POST": Who(401, 401, 201, 201)}, "api/v1/files?name=new.json", body={"a": 1}
     ),

@@ -17,6 +17,7 @@ ELSEWHERE = {
     "runtimes/kinds/process/open_input.py": "tests/runs/steering/test_elsewhere.py",
     "runtimes/kinds/process/steering.py": "tests/runs/steering/test_elsewhere.py",
     "runtimes/kinds/steering*.py": "tests/runs/steering/test_elsewhere.py",
+    "web/consumers/saying.py": "tests/runs/steering/test_messages.py",
     "web/host_socket/receipts.py": "tests/runs/steering/test_dialects.py",
     "agui_project/openapi.py": "tests/web/description/test_operations.py",
     "agui_project/settings/*": "tests/agui_project/test_settings.py",

@@ -25,11 +25,11 @@ async def say(request: Request, send: Send) -> None:
     if media_type.strip().lower() != "application/json":
         raise UnsupportedMediaType
     message = strict_json.loads(await request.body())
-    seq = await db(said, principal, request.kwargs["run_id"], message)
+    seq = await db(send_message, principal, request.kwargs["run_id"], message)
     await answer_json(send, 202, {"seq": seq})
 
 
-def said(principal: Principal, run_id: UUID, message: Any) -> int:
+def send_message(principal: Principal, run_id: UUID, message: Any) -> int:
     """The number of a message, as its sender wrote it. Raises UnknownMember, ValidationError."""
     data = SaySerializer.read_data(message)
     return comments.say(principal, run_id, data["id"], data["content"])

@@ -9,7 +9,7 @@ from agui_host.errors import BadCursor
 from agui_host.kinds import JOIN, START, WRITE, Kind
 from agui_host.protocol.input.fields import wrong
 from agui_host.protocol.input.members import known_members
-from agui_host.web.consumers.saying import said
+from agui_host.web.consumers.saying import send_message
 from agui_host.web.host_socket import params as read
 from agui_host.web.host_socket.feed import FeedSubscription
 from agui_host.web.host_socket.room import Room
@@ -108,7 +108,7 @@ async def say(room: Room, params: Params) -> Reply:
 
 
 def _say(room: Room, run_id: UUID, message: dict[str, Any]) -> int:
-    return said(room.standing(), run_id, message)
+    return send_message(room.standing(), run_id, message)
 
 
 async def answer_interrupt(room: Room, params: Params) -> Reply:

@@ -69,7 +69,7 @@ async def test_a_failure_is_that_of_its_effect_alone(cast: Cast) -> None:
 
 
 async def test_all_are_stored_before_their_agents_continue(play: Play) -> None:
-    seen: list[set[str]] = []
+    keys: list[set[str]] = []
 
     def stored() -> set[str]:
         return set(Effect.objects.filter(status="done").values_list("key", flat=True))
@@ -80,11 +80,11 @@ async def test_all_are_stored_before_their_agents_continue(play: Play) -> None:
             assert f"k{number}" in await db(stored)
 
         await asyncio.gather(*map(one, range(30)))
-        seen.append(await db(stored))
+        keys.append(await db(stored))
 
     run, _ = await play(agent)
     assert run.status == "succeeded"
-    assert seen == [{f"k{number}" for number in range(30)}]
+    assert keys == [{f"k{number}" for number in range(30)}]
 
 
 def test_a_takeover_locks_effects_in_the_order_of_a_commit(cast: Cast) -> None:
