@@ -49,9 +49,9 @@ def test_a_whole_run_on_a_fresh_thread(host: Host, host_statements: Statements) 
     start = run.by("web")
     end = everything.by("agui-writer", "agui-after-commit")
     assert 0 < start.statements <= 2
-    assert run.by("worker").statements == 0
+    assert run.by("worker").statements <= 1, "it looks by itself, twice a second"
     assert 0 < end.statements <= 2
-    assert run.statements <= 3
+    assert run.statements <= 4
     assert run.commits <= 3
 
 
