@@ -14,7 +14,7 @@ from tests.acceptance.host import Host
 
 BACKGROUND = re.compile(
     r"agui-heartbeat|agui-runs|procrastinate_|journal_id <> all|cancel_requested_at is not null"
-    r"|pg_try_advisory"
+    r"|pg_try_advisory|select id from runs_worker"
     r"|with recursive waiting|runs_schedule|runs_unreadrun|runs_issue|read_through"
 )
 """What a host does by itself: heartbeats, the reaper, periodic tasks, webhooks, schedules."""
