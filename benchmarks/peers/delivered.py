@@ -1,8 +1,8 @@
 """Deltas that whole runs deliver to their clients per second, with no peer: for ``against``.
 
-The short cells of ``benchmarks.peers``, which needs npm, and the processor time of the whole host
-for each thousand deltas, which other work on the machine changes less. Every delta is committed
-before it is delivered.
+Short cells of ``benchmarks.peers``, which needs npm, and the processor time of the whole host for
+each thousand deltas, which other work on the machine changes less. Every delta is committed before
+it is delivered.
 """
 
 import multiprocessing

@@ -40,9 +40,6 @@ THEN_SECONDS = 5.0
 
 SPACING = 0.012
 """Seconds from one commit to another of deltas only, so that those of several runs share it."""
-ENOUGH = 6
-"""Runs whose deltas wait no longer, but as long as the last commit took: in a commit of more, each
-is hardly cheaper."""
 GATHER_TURNS, GATHER_SECONDS = 10, 0.002
 """How many turns of the event loop an idle writer waits for more; a busy loop's turns are long."""
 
@@ -95,7 +92,6 @@ class JournalWriter:
         self._wake = asyncio.Event()
         self._hurry = asyncio.Event()
         self._committed_at = 0.0  # by the loop's clock
-        self._took = 0.0  # seconds of the last commit
         self._closing = False
         self._group, self._apart = (Lane(follow_up and follow_up.look) for _ in range(2))
         self._heavy: dict[Lease, None] = {}  # leases that ``_apart`` commits, in their order
@@ -123,7 +119,7 @@ class JournalWriter:
         if lease not in self._blocked and lease not in self._heavy:
             self._enlisted[lease] = None
             self._wake.set()
-            if lease.urgent or len(self._enlisted) == ENOUGH:
+            if lease.urgent:
                 self._hurry.set()
 
     async def run(self) -> None:
@@ -169,7 +165,6 @@ class JournalWriter:
     async def _commit(
         self, lane: Lane, leases: list[Lease], work: Work, *, alone: bool = False
     ) -> None:
-        began = asyncio.get_running_loop().time()
         with metrics.append_seconds.time():
             verdicts = await lane.commit(work, alone)
         metrics.append_events.observe(sum(len(batch.records) for batch, _ in work))
@@ -186,7 +181,6 @@ class JournalWriter:
                 self.rows += len(batch.records)
         self.commits += 1
         self._committed_at = asyncio.get_running_loop().time()
-        self._took = self._committed_at - began
         if stored:
             with suppress(asyncio.QueueFull):
                 self._bell.put_nowait([announce.message(batch) for batch in stored])
@@ -230,19 +224,15 @@ class JournalWriter:
         self._wake.set()
 
     async def _gather_deltas(self) -> None:
-        """Wait for other runs' deltas until ``SPACING`` is over, or ``ENOUGH`` runs have some, or
-        anything else is enlisted."""
-        loop = asyncio.get_running_loop()
+        """Wait for other runs' deltas until ``SPACING`` is over, or anything else is enlisted."""
         self._hurry.clear()
-        while not (self._closing or any(lease.urgent for lease in self._enlisted)):
-            spacing = SPACING if len(self._enlisted) < ENOUGH else min(self._took, SPACING)
-            rest = self._committed_at + spacing - loop.time()
-            if rest <= 0 or not self._enlisted:
-                return
+        if self._closing or not self._enlisted or any(lease.urgent for lease in self._enlisted):
+            return
+        rest = self._committed_at + SPACING - asyncio.get_running_loop().time()
+        if rest > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(rest):
                     await self._hurry.wait()
-            self._hurry.clear()
 
     async def _try_blocked(self) -> None:
         """Try one run that was blocked: between two groups the others wait for one at most."""

@@ -21,9 +21,9 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "SPACING", LATE)
 
 
-async def some_that_stream(journals: JournalWriter, runs: int) -> list[Lease]:
-    """Leases of runs with a delta each, after one that was stored."""
-    leases = [journals.open(await db(new_claim)) for _ in range(runs)]
+async def two_that_stream(journals: JournalWriter) -> tuple[Lease, Lease]:
+    """Leases of two runs that wait with a delta each, after one that was stored."""
+    leases = [journals.open(await db(new_claim)) for _ in range(2)]
     for lease in leases:
         lease.append(deltas(1))
         await lease.flush()
@@ -31,13 +31,7 @@ async def some_that_stream(journals: JournalWriter, runs: int) -> list[Lease]:
         lease.append(deltas(1, start=2))
         for _ in range(TURNS):
             await asyncio.sleep(0)
-    return leases
-
-
-async def two_that_stream(journals: JournalWriter) -> tuple[Lease, Lease]:
-    """Two runs that wait with a delta each."""
-    one, other = await some_that_stream(journals, 2)
-    return one, other
+    return leases[0], leases[1]
 
 
 async def test_further_deltas_wait_for_those_of_others() -> None:
@@ -73,22 +67,6 @@ async def test_the_first_delta_of_a_message_does_not_wait() -> None:
             while one.in_flight:
                 await asyncio.sleep(0)
         assert journals.commits == 4
-
-
-async def test_the_deltas_of_enough_runs_do_not_wait() -> None:
-    async with running_writer() as journals, asyncio.timeout(DEADLINE):
-        leases = await some_that_stream(journals, writer.ENOUGH - 1)
-        stored = journals.commits
-        assert all(lease.in_flight for lease in leases)
-        last = journals.open(await db(new_claim))
-        last.append(deltas(1))
-        await last.flush()  # takes them along
-        stored += 1
-        for lease in (*leases, last):
-            lease.append(deltas(1, start=3 if lease is not last else 2))
-        while last.in_flight or any(lease.in_flight for lease in leases):
-            await asyncio.sleep(0)
-        assert journals.commits == stored + 1
 
 
 async def test_a_slow_stream_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
