@@ -49,7 +49,7 @@ class Alpine:
         self._last = ""
         self._account = Account()
         self._tag: Frame = {}
-        self._owners: dict[str, str] = {}
+        self._owners: dict[tuple[str, str | None], str] = {}
         self._steps: dict[tuple[str | None, str], Step] = {}
         self._texts: dict[str, tuple[Frame, Text]] = {}
         self._calls: dict[str, tuple[Frame, Text]] = {}
@@ -112,9 +112,10 @@ class Alpine:
 
     def _owner(self, event: Event) -> Frame:
         """The owner of an event; a delta or an end can leave it to its START to name the owner."""
-        part = event.get("toolCallId") or event.get("messageId")
-        owner = event.get("subagentRunId") or self._owners.get(part or "")
-        if owner and part:
+        name = "toolCallId" if event.get("toolCallId") else "messageId"
+        part = name, event.get(name)  # A call and a message can have one id.
+        owner = event.get("subagentRunId") or self._owners.get(part)
+        if owner and part[1]:
             self._owners[part] = owner
         return {"agentId": owner} if owner else {}
 

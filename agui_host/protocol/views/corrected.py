@@ -100,7 +100,7 @@ class Corrected:
         """The wire JSON of the next event; most are unchanged, and are not parsed."""
         self._seq += 1
         kind = type_of(stored)
-        if self._seq >= self._last or (kind and kind not in _TYPES):
+        if self._seq > self._last or (kind and kind not in _TYPES):
             return stored
         event = json.loads(stored)
         visible = self._shown(event)
@@ -109,7 +109,7 @@ class Corrected:
     def show(self, event: Event) -> Event:
         """The same for an event that is parsed already."""
         self._seq += 1
-        return event if self._seq >= self._last else self._shown(event)
+        return event if self._seq > self._last else self._shown(event)
 
     def _shown(self, event: Event) -> Event:
         if event["type"] == SNAPSHOT:
@@ -141,12 +141,13 @@ class Corrected:
         return self._seq < since and now is None
 
     def _message(self, message: Event) -> Event | None:
-        """A message of an earlier snapshot."""
+        """A message of an earlier snapshot, or of the newest that left out the call of a result."""
         role = message["role"]
         kind = RESULT if role == "tool" else THOUGHT.start if role == "reasoning" else TEXT.start
         key = message.get("toolCallId", message["id"])
         since, now = self._entries.get((kind, key), (0, None))
-        if self._seq < since and now is None and not message.get("toolCalls"):
+        until = since + (role == "tool")
+        if self._seq < until and now is None and not message.get("toolCalls"):
             return None
         changed: Wire = {"content": now or ""} if self._seq < since else {}
         if message.get("toolCalls"):
