@@ -251,6 +251,7 @@ def main() -> None:
                 f"   p95 {late * 1e3:>6.1f} ms"
                 f"   {max(queries_made)} queries   {verdict}"
             )
+            print(lines[-1], flush=True)  # a page of a busy machine takes its time
             rows_kept.append(
                 {
                     "filter": name,

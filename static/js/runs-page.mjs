@@ -2,7 +2,7 @@
 
 import { post } from "./api.mjs";
 import { startClock } from "./clock.mjs";
-import { alertIn, find, pauseWhenHidden } from "./dom.mjs";
+import { alertIn, find, h, pauseWhenHidden } from "./dom.mjs";
 import { Keys } from "./keys.mjs";
 import { remember } from "./neighbours.mjs";
 
@@ -25,8 +25,9 @@ document.body.addEventListener("htmx:beforeRequest", (event) => {
 const all = find("pick-all");
 if (all) {
   const boxes = () => [...document.querySelectorAll(".runs input[name=run]")];
+  const chosen = () => boxes().filter((box) => box.checked);
   const count = () => {
-    const number = boxes().filter((box) => box.checked).length;
+    const number = chosen().length;
     find("picked").textContent = `${number} chosen:`;
     all.checked = number === boxes().length;
     all.indeterminate = number > 0 && !all.checked;
@@ -38,6 +39,11 @@ if (all) {
   });
   document.querySelector(".runs").addEventListener("change", (event) => event.target !== all && count());
   addEventListener("pageshow", count);
+  const pages = find("pages");
+  pages.hidden = false;
+  pages.addEventListener("click", () => {
+    for (const { value } of chosen()) h("a", { href: `/api/v1/runs/${value}/export?format=html`, download: "" }).click();
+  });
 }
 
 const filters = document.querySelector(".filters");

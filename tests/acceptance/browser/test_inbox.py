@@ -4,9 +4,9 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.acceptance.browser.test_pages import CONTRAST, Open, open_page, session
+from tests.acceptance.browser.test_pages import CONTRAST, PHONE, Open, open_page, session
 from tests.acceptance.browser.test_team_pages import OUT_OF_REACH
 from tests.acceptance.host import Host
 from tests.runs.asking import APPROVAL
@@ -143,3 +143,43 @@ def test_nasty_questions_fit_and_can_be_read(
         assert outside == [], address
         ratio, where = page.evaluate(CONTRAST)
         assert ratio >= 4.5, (address, where)
+
+
+MAIL = """
+from allauth.account.models import EmailAddress
+from django.contrib.auth.models import User
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import Role
+from runs.access.notices import mail
+from runs.models import Interrupt
+question = Interrupt.objects.of_any_team().get(run={run!r})
+team = question.run.team
+user = User.objects.get(username={login!r})
+address = {{"email": "demo@example.com", "verified": True, "primary": True}}
+EmailAddress.objects.get_or_create(user=user, defaults=address)
+mail.choose(Principal("user", user.username, team, Role.OWNER, user.pk), mail.EACH)
+[text] = mail.written(team, [question])
+print(text.body)
+"""
+
+
+def test_a_mailed_link_is_answered_on_a_phone_without_a_sign_in(
+    browser: Browser, host: Host
+) -> None:
+    run = ask(host, message="Pay the bill of 4 dollars?", response_schema=APPROVAL)
+    body = host.python(MAIL.format(run=run["id"], login=host.login))
+    (path,) = re.findall(r"/inbox/mail/[\w-]+/", body)
+    page = browser.new_page(base_url=host.url, viewport=PHONE)
+    page.goto(path)
+    question = card(page, "Pay the bill of 4 dollars?")
+    expect(question).to_contain_text("I looked.")  # what it is about, without a click
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    approve = question.get_by_role("button", name="Approve")
+    expect(approve).to_be_in_viewport()
+    approve.click()
+    expect(page.get_by_role("heading", name="Your answer was sent")).to_be_visible()
+    assert host.wait_status(answering(host, run), "succeeded")
+    page.goto(path)
+    expect(page.get_by_role("main")).to_contain_text("was used")
+    expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+    page.close()

@@ -2,10 +2,11 @@
 
 import re
 from datetime import datetime, timedelta
+from pathlib import Path
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Download, expect
 
 from tests.acceptance.browser.test_inbox import ask, card
 from tests.acceptance.browser.test_pages import PHONE, Open, ended, open_page, session
@@ -125,6 +126,28 @@ def test_compare_two_that_i_choose_and_send_an_event(
     expect(visitor.locator(".row[aria-selected=true]")).to_have_attribute("data-seq", str(seq))
     expect(visitor.locator("#detail")).to_contain_text("TOOL_CALL_END")
     visitor.close()
+
+
+def test_hand_over_the_evidence_of_three_runs(
+    open_page: Open, host: Host, browser: Browser, tmp_path: Path
+) -> None:
+    thread = f"three-{uuid4()}"
+    runs = [ended(host, [{"text": f"Büro {number}."}], threadId=thread) for number in range(3)]
+    page = open_page(f"/runs/?thread_id={thread}")
+    hands = Hands(page)
+    with hands.within(2):
+        hands.click(page.get_by_label("Choose all runs of this page"))
+        downloads: list[Download] = []
+        page.on("download", downloads.append)
+        with page.expect_event("download", lambda _: len(downloads) == len(runs)):
+            hands.button("Download")
+    for file in downloads:
+        file.save_as(tmp_path / file.suggested_filename)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"run-{run}.html" for run in runs]
+    visitor = browser.new_context(offline=True).new_page()
+    visitor.goto((tmp_path / f"run-{runs[2]}.html").as_uri())
+    expect(visitor.get_by_role("main")).to_contain_text("Büro 2.")
+    visitor.context.close()
 
 
 def test_ten_approvals_in_a_row_on_a_phone(open_page: Open, host: Host) -> None:
