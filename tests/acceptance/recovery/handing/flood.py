@@ -67,11 +67,11 @@ class Flood:
             if self._over.is_set():
                 return
             thread = f"{self.name}-{caller}-{number}"
-            given = {"threadId": thread, "forwardedProps": {"file": str(self.file)}}
+            body = {"threadId": thread, "forwardedProps": {"file": str(self.file)}}
             with suppress(httpx.HTTPError):
                 answer = httpx.post(
                     f"{self.host.url}/api/v1/runs",
-                    json={"agent": "counted", "input": given},
+                    json={"agent": "counted", "input": body},
                     headers=self.host.headers,
                     timeout=5,
                 )
@@ -80,8 +80,8 @@ class Flood:
 
     def go_on(self, more: int) -> None:
         """Wait until so many further starts were accepted."""
-        wanted = len(self.accepted) + more
-        wait_for(lambda: len(self.accepted) >= wanted, f"{more} more starts")
+        least = len(self.accepted) + more
+        wait_for(lambda: len(self.accepted) >= least, f"{more} more starts")
 
 
 class Handing:
