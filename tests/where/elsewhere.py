@@ -160,7 +160,6 @@ ELSEWHERE = {
     "runs/seed/*": "tests/runs/test_seed.py",
     "runs/worker/files.py": "tests/runs/files/test_references.py",
     "runs/worker/taking/listening.py": "tests/runs/worker/test_lost_connections.py",
-    "runs/worker/taking/registration.py": "tests/runs/worker/test_reaper.py",
     "runs/worker/worker.py": "tests/acceptance/recovery/test_draining.py",
     "runtimes/admin.py": "tests/runtimes/knowledge/test_documents.py",
     "runtimes/caller.py": "tests/runtimes/context/test_run_context.py",

@@ -67,9 +67,9 @@ def _takes(state: State) -> Iterator[Step]:
             taken.append((number, generation, state.with_run(number, claimed)))
     for number, generation, after in taken:
         if state.take is not None and state.take[0] == "sent":
-            told = after._replace(take=("told", number, generation))
+            answer = after._replace(take=("told", number, generation))
             yield Step(
-                f"the take gets {number}" if number >= 0 else "the take gets none", True, told
+                f"the take gets {number}" if number >= 0 else "the take gets none", True, answer
             )
         if state.stray_take:
             name = f"gets {number}" if number >= 0 else "never arrives"

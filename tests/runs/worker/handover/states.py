@@ -109,7 +109,7 @@ class State(NamedTuple):
     grants: int = 0
     search: Search | None = None
     stray: Search | None = None
-    wanted: bool = False
+    is_due: bool = False
     unsure: bool = False
     take: tuple[str, int, int] | None = None
     stray_take: bool = False
@@ -186,7 +186,7 @@ def without_past(state: State) -> State:
         )
         state = state._replace(
             runs=runs, stopping=False, lapsed=False, link="down", eof=False, credits=0, grants=0,
-            search=None, wanted=False, unsure=False, take=None, breaks=0, takes=0,
+            search=None, is_due=False, unsure=False, take=None, breaks=0, takes=0,
             early_searches=0, lapses=0, forgets=0, stops=False,
         )  # fmt: skip
     if not state.web:

@@ -26,9 +26,9 @@ def steps(state: State, rules: Rules, size: Size) -> Iterator[Step]:
 def _start(state: State, number: int, run: Run, rules: Rules) -> Iterator[Step]:
     if run.web == "new":
         has = state.credits > 0
-        sent = run._replace(web="sent", start="sent", credit="current" if has else "")
+        start = run._replace(web="sent", start="sent", credit="current" if has else "")
         after = state._replace(credits=state.credits - has)
-        yield Step(f"start {number} is sent", False, after.with_run(number, sent))
+        yield Step(f"start {number} is sent", False, after.with_run(number, start))
     elif run.web == "sent":
         if run.start in ("claimed", "due", "none"):
             heard = run._replace(web="claimed" if run.start == "claimed" else "over", start="")

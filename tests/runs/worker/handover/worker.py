@@ -13,7 +13,7 @@ def steps(state: State, rules: Rules, size: Size) -> Iterator[Step]:
         yield from _hands(state, number, run, rules, size)
         yield from _execution(state, number, run, rules)
     if state.eof and not any(run.hand == "old" for run in state.runs):
-        after = state._replace(eof=False, wanted=state.wanted or rules.searches_for_dropped)
+        after = state._replace(eof=False, is_due=state.is_due or rules.searches_for_dropped)
         yield Step("the worker reads the link's end", True, after)
     yield from _takes(state, rules, size)
     yield from _search(state, rules)
@@ -36,7 +36,7 @@ def receive(state: State, number: int, rules: Rules, size: Size) -> State:
         rest = state.with_run(
             number, run._replace(memory="" if run.memory == "held" else run.memory)
         )
-        return rest._replace(wanted=state.wanted or rules.searches_for_dropped)
+        return rest._replace(is_due=state.is_due or rules.searches_for_dropped)
     return state.with_run(number, run._replace(memory="reading", claim=1))
 
 
@@ -61,7 +61,7 @@ def _execution(state: State, number: int, run: Run, rules: Rules) -> Iterator[St
         if state.lapsed and rules.lives == "beginning":
             after = state.with_run(number, run._replace(memory="", claim=0))
             yield Step(f"the worker, silent for too long, drops {number}", True,
-                       after._replace(wanted=True))  # fmt: skip
+                       after._replace(is_due=True))  # fmt: skip
         else:
             wrong = {
                 "lost": "a run is begun after it was told lost",
@@ -73,7 +73,7 @@ def _execution(state: State, number: int, run: Run, rules: Rules) -> Iterator[St
             yield Step(f"the worker begins {number}", True, state.with_run(number, begun))
         failed = state.with_run(number, run._replace(memory="over"))
         yield Step(f"the worker fails to begin {number}", False,
-                   failed._replace(fault=True, wanted=rules.searches_for_dropped))  # fmt: skip
+                   failed._replace(fault=True, is_due=rules.searches_for_dropped))  # fmt: skip
     if run.memory == "running":
         ours = run.row == "claimed" and run.generation == run.claim
         ended = run._replace(memory="over", row="done" if ours else run.row)
@@ -110,12 +110,12 @@ def _search(state: State, rules: Rules) -> Iterator[Step]:
         if state.leave or (state.take is not None and rules.searches_between_takes):
             return
         over = tuple(n for n, run in enumerate(state.runs) if run.memory == "over")
-        issued = state._replace(search=Search(state.here, over), wanted=False)
+        issued = state._replace(search=Search(state.here, over), is_due=False)
         finds = any(
             run.row == "claimed" and run.memory not in ("reading", "running") and not run.hand
             and run.web != "claimed" for run in state.runs
         )  # fmt: skip
-        if state.wanted or state.unsure or (finds and rules.searches_by_time):
+        if state.is_due or state.unsure or (finds and rules.searches_by_time):
             yield Step("the worker searches", True, issued)
         elif state.early_searches:
             after = issued._replace(early_searches=state.early_searches - 1)

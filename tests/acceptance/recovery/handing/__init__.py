@@ -1,0 +1,1 @@
+"""Processes are hurt while starts hand their runs to workers (docs/adr/0020)."""

@@ -1,0 +1,223 @@
+"""A flood of starts in which a process is hurt, and the promises that hold for each run."""
+
+import os
+import random
+import signal
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import psycopg
+
+from agui_host.embedded import paths
+from tests.acceptance.host import Host, child_pids, wait_for
+from tests.acceptance.recovery.rounds import Pair
+from tests.acceptance.recovery.twenty_effects import lines
+from tests.conftest import own_data_dir
+
+SETTINGS = {
+    "AGUI_AGENT_MODULES": "tests.acceptance.recovery.handing.counted",
+    "AGUI_HEARTBEAT": "0.5",
+    "AGUI_WORKER_LOST_AFTER": "3",
+    "AGUI_REAP_EVERY": "0.5",
+    "AGUI_DATABASE_DEADLINE": "1",
+    "AGUI_START_REST": "0",
+}
+CALLERS = 4
+LEAST_HANDED = 5
+FAULTS = ("web killed", "web frozen", "worker killed", "worker frozen", "sql killed", "sql frozen")
+# A run that is claimed for a worker with its insert begins at the moment at which it was made.
+RUNS = """
+select t.thread_id, r.status, r.error_code, r.started_at = r.created_at
+  from runs_run r join runs_thread t on t.id = r.thread_id where starts_with(t.thread_id, %s)
+"""
+
+
+class Flood:
+    """Callers that start runs in fresh threads, one after the other, until the block ends.
+
+    ``accepted`` are the threads whose starts were answered; others can have been started as well.
+    """
+
+    def __init__(self, host: Host, name: str, file: Path) -> None:
+        self.host, self.name, self.file = host, name, file
+        self.accepted: list[str] = []
+        self._over = threading.Event()
+        self._callers = [
+            threading.Thread(target=self._call, args=(n,), daemon=True) for n in range(CALLERS)
+        ]
+
+    def __enter__(self) -> "Flood":
+        for caller in self._callers:
+            caller.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        for caller in self._callers:
+            caller.join(60)
+
+    def _call(self, caller: int) -> None:
+        for number in range(1_000_000):
+            if self._over.is_set():
+                return
+            thread = f"{self.name}-{caller}-{number}"
+            body = {"threadId": thread, "forwardedProps": {"file": str(self.file)}}
+            with suppress(httpx.HTTPError):
+                answer = httpx.post(
+                    f"{self.host.url}/api/v1/runs",
+                    json={"agent": "counted", "input": body},
+                    headers=self.host.headers,
+                    timeout=5,
+                )
+                if answer.status_code == 202:
+                    self.accepted.append(thread)
+
+    def go_on(self, more: int) -> None:
+        """Wait until so many further starts were accepted."""
+        least = len(self.accepted) + more
+        wait_for(lambda: len(self.accepted) >= least, f"{more} more starts")
+
+
+class Handing:
+    """A host with two workers, which is whole again after each round."""
+
+    def __init__(self, workers: Pair) -> None:
+        self.workers, self.host = workers, workers.host
+
+    def play(self, folder: Path, seed: int, fault: str) -> Counter[str]:
+        """Hurt a process in a flood, and check each run; how many there were of each outcome."""
+        chance = random.Random(f"{seed} {fault}")
+        self.workers.revive()
+        # A name of its own, since rounds of one host can have the same seed.
+        flood = Flood(self.host, f"{seed}-{uuid.uuid4().hex}", folder / "begun")
+        with flood:
+            flood.go_on(chance.randrange(20, 40))
+            self._wait_for_handed(flood)
+            time.sleep(chance.uniform(0, 0.05))
+            before = len(flood.accepted)
+            self._hurt(fault, chance)
+            self.workers.revive()
+            flood.go_on(20)
+        assert before >= 20, "the fault came in the middle of the flood"
+        return self._check(flood, fault)
+
+    def _wait_for_handed(self, flood: Flood) -> None:
+        def handed() -> bool:
+            return sum(is_handed for *_, is_handed in self.runs(flood)) >= LEAST_HANDED
+
+        wait_for(handed, "starts that were handed over")
+
+    def runs(self, flood: Flood) -> list[tuple[str, str, str, bool]]:
+        """The runs of a flood: thread, status, error, and whether the start was handed over."""
+        sockets = str(paths.socket_dir(self.host.data))
+        with psycopg.connect(host=sockets, user="postgres", autocommit=True) as operator:
+            return [tuple(row) for row in operator.execute(RUNS, [f"{flood.name}-"])]
+
+    def _hurt(self, fault: str, chance: random.Random) -> None:
+        place, how = fault.split()
+        job = self.host.web if place == "web" else chance.choice(self.workers.jobs)
+        if place == "sql":
+            assert self.host.engines is not None
+            assert self.host.engines.postgres is not None
+            pid = self.host.engines.postgres.pid
+        else:
+            assert job.process is not None
+            pid = job.process.pid
+        if how == "frozen":
+            # A worker long enough to be given up; the database longer than a statement waits.
+            frozen = {"web": chance.uniform(0.1, 2), "worker": 5.0, "sql": 2.5}[place]
+            with _frozen(pid):
+                time.sleep(frozen)
+            if place == "worker":
+                process = job.process
+                assert process is not None
+                wait_for(lambda: process.poll() is not None, "the worker given up to leave")
+        elif place == "sql":
+            self._kill_sql()
+        else:
+            assert job.process is not None
+            job.process.kill()
+            job.process.wait(20)
+            job.stop()
+            self.host.spawn(job)
+            self.host.wait_ready()
+
+    def _kill_sql(self) -> None:
+        engines = self.host.engines
+        assert engines is not None
+        process = engines.postgres
+        assert process is not None
+        process.send_signal(signal.SIGKILL)
+        process.wait(20)
+        engines.stop_postgres()
+        engines.start_postgres()
+        self.host.wait_ready()
+
+    def _check(self, flood: Flood, fault: str) -> Counter[str]:
+        rows: list[tuple[str, str, str, bool]] = []
+
+        def all_ended() -> bool:
+            rows[:] = self.runs(flood)
+            return all(status not in ("queued", "running") for _, status, _, _ in rows)
+
+        try:
+            wait_for(all_ended, "each run to end")
+        except AssertionError:
+            print([row for row in rows if row[1] in ("queued", "running")])
+            raise
+        begun = Counter(thread for (thread,) in lines(flood.file))
+        assert set(flood.accepted) <= {thread for thread, *_ in rows}, "no start is lost"
+        assert len(rows) == len({thread for thread, *_ in rows})
+        outcomes: Counter[str] = Counter()
+        for thread, status, error, is_handed in rows:
+            outcomes.update([error or status] + ["handed"] * is_handed)
+            if status == "succeeded":
+                assert begun[thread] == 1, (thread, begun[thread])
+            else:
+                assert (status, error) == ("failed", "worker_lost"), (thread, status, error)
+                assert begun[thread] <= 1, (thread, begun[thread])
+        if not fault.startswith("worker"):
+            assert outcomes["worker_lost"] == 0, outcomes
+        return outcomes
+
+
+@contextmanager
+def _frozen(pid: int) -> Iterator[None]:
+    """The process and its children stand still."""
+    stopped: list[int] = []
+    _signal(pid, signal.SIGSTOP, stopped.append)  # first: it makes no further children
+    for child in child_pids(pid):
+        _signal(int(child), signal.SIGSTOP, stopped.append)
+    try:
+        yield
+    finally:
+        for each in stopped:
+            _signal(each, signal.SIGCONT)
+
+
+def _signal(pid: int, number: signal.Signals, done: Callable[[int], object] = id) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+        done(pid)
+
+
+@contextmanager
+def handing() -> Iterator[Handing]:
+    """A host with two workers on a new data directory."""
+    with own_data_dir() as data:
+        host = Host(data, **SETTINGS)
+        try:
+            workers = Pair(host.start())
+            yield Handing(workers)
+        finally:
+            if "workers" in locals():
+                workers.second.kill()
+                workers.second.stop()
+            host.worker.kill()
+            host.stop()
