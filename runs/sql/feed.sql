@@ -9,7 +9,7 @@ begin
     return null;
 end $$;
 
--- Adds those about a new run: one that is handed to a worker at once was queued for no time.
+-- Adds those about a new run. If it is handed to a worker at once, it was queued for no time.
 create function runs_feed_of_new_run() returns trigger language plpgsql as $$
 begin
     insert into runs_feedentry (team_id, run_id, status)

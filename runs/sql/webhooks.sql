@@ -49,7 +49,7 @@ begin
     perform runs_webhook_event_about(of_team, of_type, of_run, of_interrupt, null);
 end $$;
 
--- A run that is the first in its thread: thread.created. One that is handed to a worker at once has
+-- A run that is the first in its thread: thread.created. If it is handed to a worker at once, it has
 -- also started.
 create function runs_webhook_of_new_run() returns trigger language plpgsql as $$
 begin

@@ -76,7 +76,7 @@ def test_one_that_is_worked_on_may_take_its_time(
     with connect(proxy) as raw, allowing(LONG):
         assert raw.execute("select 1 from pg_sleep(1.5)").fetchone() == (1,)
     assert len(answers) > 2
-    assert not any(answers)
+    assert not any(answers[:-1]), "the last one may be asked when the answer is on its way"
 
 
 def test_who_cannot_be_asked_is_waited_for(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:

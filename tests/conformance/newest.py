@@ -52,8 +52,8 @@ def raise_npm() -> list[str]:
         half = len(names) // 2
         return [*failures(names[:half]), *failures(names[half:])] if half else names
 
-    kept = ("npm:", "file:")
-    return failures([name for name, version in pinned.items() if not version.startswith(kept)])
+    local = ("npm:", "file:")
+    return failures([name for name, version in pinned.items() if not version.startswith(local)])
 
 
 def raise_peers() -> list[str]:

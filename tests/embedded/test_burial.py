@@ -91,8 +91,8 @@ def test_nobody_reads_what_it_connects_with(worker: int) -> None:
     burials = deployed.Burials({"PATH": ""}, json.dumps(secret))
     burials.begin(worker)
     (process,) = burials._processes
-    shown = [Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("cmdline", "environ")]
-    assert b"a-password" not in b"".join(shown)
+    readable = [Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("cmdline", "environ")]
+    assert b"a-password" not in b"".join(readable)
     burials.settle()
     assert not registered(worker)
 

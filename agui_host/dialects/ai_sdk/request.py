@@ -55,8 +55,8 @@ def read(body: Any) -> ChatRequest:
 
 def _answers_in(body: Json, replaces: str | None) -> tuple[str, ...]:
     """The ids of the newest messages of the assistant."""
-    said = [each["id"] for each in body["messages"] if each["role"] == "assistant"]
-    return (*said, *([replaces] if replaces else ()))[-MOST_ANSWERS:]
+    answers = [each["id"] for each in body["messages"] if each["role"] == "assistant"]
+    return (*answers, *([replaces] if replaces else ()))[-MOST_ANSWERS:]
 
 
 def _read(body: Json, chat: Json) -> ChatRequest:

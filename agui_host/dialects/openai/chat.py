@@ -53,15 +53,15 @@ class InTurn:
         return self._say(self._next())
 
     def _next(self) -> str:
-        self._open, said = "", ""
+        self._open, text = "", ""
         while self._waiting and not self._open:
             key = next(iter(self._waiting))
-            said += self._begin(key, began=self._whole.began or said != "")
-            said += str(self._waiting.pop(key))
+            text += self._begin(key, began=self._whole.began or text != "")
+            text += str(self._waiting.pop(key))
             if key in self._ended:
                 self._ended.remove(key)
                 self._open = ""
-        return said
+        return text
 
     def _begin(self, key: str, *, began: bool) -> str:
         before, self._last, self._open = self._last, key, key

@@ -106,7 +106,7 @@ class Attempt:
             if status == EffectStatus.DONE and self.number > 1:
                 _execute(READ_BACK, values)
             return Begun(status, stored, value)
-        # One that is ours has just been stored, and the answer was lost.
+        # An effect that is ours has just been stored, and the answer was lost.
         ours = status == EffectStatus.STARTED and generation == self.generation
         if not (ours or again or status == EffectStatus.FAILED):
             return Begun(EffectStatus.UNVERIFIED, stored, None)

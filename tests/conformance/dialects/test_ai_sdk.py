@@ -96,8 +96,8 @@ def test_a_transport_that_names_no_chat(cases: dict[str, Json]) -> None:
     """``WorkflowChatTransport`` as it comes: cut, back by itself, then a second turn."""
     outcome = cases["workflow"]
     assert (outcome["status"], outcome["errors"]) == ("ready", [])
-    said = [texts(message) for message in outcome["messages"]]
-    assert said == [["hello"], ["One.", "Two and more", "Three."], ["again"], ["Five."]]
+    contents = [texts(message) for message in outcome["messages"]]
+    assert contents == [["hello"], ["One.", "Two and more", "Three."], ["again"], ["Five."]]
     first, back, *turns = outcome["calls"]
     address, _, count = back["address"].partition("?startIndex=")
     assert address == f"/api/chat/scripted/{first['run']}/stream"

@@ -118,20 +118,20 @@ def conversations(draw: Callable[..., Any], *, size: int = 16) -> list[Event]:
 
 def stored(events: list[Event]) -> list[Event]:
     """The log that intake makes of an agent's events."""
-    given = {**RUN, "messages": [USER], "tools": TOOLS}
-    intake = Intake(RUN["threadId"], RUN["runId"], input=given, history=[USER], clock=lambda: 1.0)
+    body = {**RUN, "messages": [USER], "tools": TOOLS}
+    intake = Intake(RUN["threadId"], RUN["runId"], input=body, history=[USER], clock=lambda: 1.0)
     records = [record for event in events for record in intake.accept(dict(event))]
     records += intake.finish()
     return [json.loads(record.payload) for record in records]
 
 
-def told(log: list[Event]) -> list[Event]:
+def retold(log: list[Event]) -> list[Event]:
     """The same answer with its messages in one snapshot, after all that is no message."""
     others = [event for event in log[1:-1] if not event["type"].startswith(PARTS)]
-    return [log[0], *others, said(log), log[-1]]
+    return [log[0], *others, snapshot_of(log), log[-1]]
 
 
-def said(log: list[Event]) -> Event:
+def snapshot_of(log: list[Event]) -> Event:
     """The snapshot of a log's messages."""
     return {**snapshot(folded(log).messages[1:]), "timestamp": log[-1]["timestamp"]}
 
@@ -139,7 +139,7 @@ def said(log: list[Event]) -> Event:
 def mistaken(log: list[Event], draw: Callable[..., Any]) -> Event:
     """A snapshot of a log's messages, some of which it changes or leaves out."""
     messages = []
-    for message in said(log)["messages"][1:]:
+    for message in snapshot_of(log)["messages"][1:]:
         match draw(st.sampled_from(["same", "changed", "gone"])):
             case "same":
                 messages.append(message)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.dialects.folds.conversation import conversations, mistaken, said, settled, told
+from tests.dialects.folds.conversation import conversations, mistaken, retold, settled, snapshot_of
 from tests.dialects.folds.forms import SECRET, Event, answers, folded, log, snapshot, streamed
 from tests.dialects.folds.readers import READERS
 from tests.protocol.legal import THOROUGH
@@ -61,9 +61,14 @@ def all_forms(log: list[Event], data: st.DataObject) -> None:
     """A log; its messages as a snapshot; the log with snapshots that repeat or correct it."""
     *events, end = log
     others = {
-        "a snapshot alone": told(log),
-        "a snapshot that repeats": [*events, said(log), end],
-        "a snapshot that corrects another": [*events, mistaken(log, data.draw), said(log), end],
+        "a snapshot alone": retold(log),
+        "a snapshot that repeats": [*events, snapshot_of(log), end],
+        "a snapshot that corrects another": [
+            *events,
+            mistaken(log, data.draw),
+            snapshot_of(log),
+            end,
+        ],
     }
     for name, read in READERS.items():
         expected = settled(name, read(log))
