@@ -15,31 +15,31 @@ from types import FrameType
 from typing import Any
 
 import psycopg
+from psycopg import sql
 
 from agui_host.security import own_secrets
 
-END = "select agui_end_worker(%s)"
+# A failover that forgets this leaves it to the heartbeat; a standby that is away delays nothing.
+# One message, as a pooler accepts neither an option of the connection nor a session's setting.
+END = "begin; set local synchronous_commit = local; select agui_end_worker({}); commit"
 PAUSES = (0.1, 0.3, 1.0, 3.0, 5.0, 10.0)
 """Seconds between tries, about as long as it takes until the heartbeat is old enough."""
 DEADLINE = 8
 """Seconds for one try: a server that is frozen answers nothing, and refuses nothing."""
-# A failover that forgets this leaves it to the heartbeat; a standby that is away delays nothing.
-LOCALLY = "-c synchronous_commit=local"
 
 
 def end(worker: int, parameters: dict[str, Any]) -> None:
     """End the registration. Raises psycopg.Error, or TimeoutError.
 
     The worker of this number is dead, its supervisor has collected it; and no other one ever gets
-    its number, which is a sequence's. It is a single statement, so a second one changes nothing.
+    its number, which is a sequence's. A second call changes nothing.
     """
-    options = f"{parameters.get('options', '')} {LOCALLY}".strip()
     signal.signal(signal.SIGALRM, _too_late)
     signal.alarm(DEADLINE)
     try:
-        connection = psycopg.connect(**{**parameters, "options": options}, autocommit=True)
+        connection = psycopg.connect(**parameters, autocommit=True)
         try:
-            connection.execute(END, [worker])
+            connection.execute(sql.SQL(END).format(worker))
         finally:
             connection.close()
     finally:
