@@ -9,6 +9,7 @@ machines, and those with another ``AGUI_DATA_DIR``, have no link and use the que
 
 import asyncio
 import functools
+import random
 import socket
 import threading
 from contextlib import suppress
@@ -19,7 +20,8 @@ import structlog
 from django.conf import settings
 
 log = structlog.get_logger(__name__)
-FOLDER, SUFFIX = "links", ".sock"
+FOLDER, SUFFIX = "links", ".1.sock"
+"""The number is the form of the lines: releases with different forms have no links."""
 MOST_PATH = 80
 """Bytes of the folder's path: the system takes 107 for that of a socket."""
 LOOK = 1.0
@@ -104,11 +106,10 @@ class Links:
         return sum(each.credits for each in self.all)
 
     def credit(self) -> Credit | None:
-        """A credit of the worker that has given most; None if there is none. For any thread."""
-        for link in sorted(self.all, key=lambda each: -each.credits):
-            if link.take():
-                return Credit(link)
-        return None
+        """A credit of any worker, by chance; None if there is none. For any thread."""
+        ours = self.all
+        random.shuffle(ours)
+        return next((Credit(link) for link in ours if link.take()), None)
 
     async def keep(self) -> None:
         """Link this process with each worker that comes, until it is cancelled."""
@@ -130,7 +131,7 @@ class Links:
             with socket.socket(socket.AF_UNIX) as connected:
                 connected.setblocking(False)
                 await loop.sock_connect(connected, str(path))
-                link = self._links[path] = Link(path.stem, connected)
+                link = self._links[path] = Link(path.name.removesuffix(SUFFIX), connected)
                 while credits_ := await loop.sock_recv(connected, 1024):
                     link.give(len(credits_))
         except ConnectionRefusedError:  # A worker that was killed leaves its socket.

@@ -62,7 +62,7 @@ class Hands:
         try:
             where.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._path = where / f"{self.link}{links.SUFFIX}"
-            new = self._path.with_suffix(".new")
+            new = where / f"{self.link}.new"
             self._server = await asyncio.start_unix_server(self._serve, new, limit=4 * SMALL)
             new.rename(self._path)  # Under this name a socket is there only while it answers.
         except OSError as error:  # Runs come by the queue.
