@@ -8,7 +8,6 @@ answered is printed as JSON: {attack: {answer: count}}.
 
 import asyncio
 import json
-import os
 import sys
 import time
 from contextlib import suppress
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from benchmarks.neighbour import yield_to_the_host
 from tests.soak import dear_agents, dear_attacks, dear_connections
 from tests.soak.attacker import Attacker, Round, user
 from tests.suite import certificates
@@ -216,7 +216,7 @@ async def attack(url: str, key: str, seconds: float, mode: str = "") -> dict[str
 
 
 if __name__ == "__main__":
-    os.nice(19)  # attackers bring machines of their own
+    yield_to_the_host()  # attackers bring machines of their own
     certificates.install()  # each visitor of a link is a client
     url, key, seconds, *mode = sys.argv[1:]
     print(json.dumps(asyncio.run(attack(url, key, float(seconds), *mode))))
