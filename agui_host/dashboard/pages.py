@@ -203,3 +203,14 @@ def _sign_in(request: HttpRequest) -> HttpResponse:
     if request.headers.get("HX-Request"):
         return HttpResponseClientRedirect(resolve_url("account_login"))
     return redirect_to_login(request.get_full_path())
+
+
+def at_secret_address(answer: HttpResponse) -> HttpResponse:
+    """Mark the page of an address that is a credential: nobody indexes it or sends it on.
+
+    The policy is not ``no-referrer``: with that, browsers send forms with ``Origin: null``, which
+    the check against forged requests refuses.
+    """
+    answer.headers["Referrer-Policy"] = "strict-origin"
+    answer.headers["X-Robots-Tag"] = "noindex"
+    return answer

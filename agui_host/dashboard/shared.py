@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from agui_host.dashboard import listing
 from agui_host.dashboard.outline_panel import panel
-from agui_host.dashboard.pages import uncached
+from agui_host.dashboard.pages import at_secret_address, uncached
 from agui_host.dashboard.thread import page as thread_page
 from agui_host.errors import Unauthenticated
 from agui_host.protocol.errors import HostError
@@ -41,10 +41,7 @@ def linked(
             answer = redirect_to_login(request.get_full_path())
         except HostError as error:
             answer = render(request, "error.html", {"error": error}, status=error.status)
-        # The URL is the credential, so it is never sent as a referrer.
-        answer.headers["Referrer-Policy"] = "no-referrer"
-        answer.headers["X-Robots-Tag"] = "noindex"
-        return answer
+        return at_secret_address(answer)
 
     return uncached(require_safe(guarded))
 

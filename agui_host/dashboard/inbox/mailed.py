@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from agui_host.dashboard.inbox import cards
 from agui_host.dashboard.inbox.decisions import form_of
-from agui_host.dashboard.pages import action, uncached
+from agui_host.dashboard.pages import action, at_secret_address, uncached
 from agui_host.errors import NotFound
 from agui_host.kinds import starts
 from agui_host.protocol.errors import HostError
@@ -33,10 +33,7 @@ def question(request: HttpRequest, token: str) -> HttpResponse:
         answer = _answer(request, opened) if request.method == "POST" else _show(request, opened)
     except HostError as error:
         answer = render(request, "error.html", {"error": error}, status=error.status)
-    # The URL is the credential, so it is never sent as a referrer.
-    answer.headers["Referrer-Policy"] = "no-referrer"
-    answer.headers["X-Robots-Tag"] = "noindex"
-    return answer
+    return at_secret_address(answer)
 
 
 @action("inbox")

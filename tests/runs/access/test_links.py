@@ -35,7 +35,7 @@ async def test_anybody_with_it_reads_the_link_view(cast: Cast, writer: JournalWr
     base = await db(link, cast, run)
     page = await ask("GET", f"{base}/")
     assert page.status == 200
-    assert page.headers["referrer-policy"] == "no-referrer"
+    assert page.headers["referrer-policy"] == "strict-origin"
     assert "script-src 'self'" in page.headers["content-security-policy"]
     assert private not in page.body.decode()
     answer = await ask("GET", f"{base}/runs/{run.pk}/events")

@@ -92,7 +92,7 @@ def test_the_link_takes_one_answer_without_a_sign_in(cast: Cast) -> None:
         page = anyone.get(link)
         assert page.status_code == 200
         assert "Pay 4 dollars?" in page.content.decode()
-        assert page.headers["Referrer-Policy"] == "no-referrer"
+        assert page.headers["Referrer-Policy"] == "strict-origin"
         assert "no-store" in page.headers["Cache-Control"]
     assert anyone.post(link, {"choice": "9"}).status_code == 422
     page = anyone.post(link, {"choice": "0"})

@@ -138,7 +138,7 @@ def test_hand_over_the_evidence_of_three_runs(
     with hands.within(2):
         hands.click(page.get_by_label("Choose all runs of this page"))
         downloads: list[Download] = []
-        page.on("download", downloads.append)
+        page.on("download", lambda each: downloads.append(each))
         with page.expect_event("download", lambda _: len(downloads) == len(runs)):
             hands.button("Download")
     for file in downloads:
