@@ -127,13 +127,13 @@ def enter(browser: Browser, host: Host, sessions: dict[str, str]) -> Iterator[En
 def ask(page: Page, agent: str, message: str, status: str = "succeeded") -> None:
     """Try an agent on its page, and wait for the end of the run, whose page opens.
 
-    Its script listens to keys before it shows the first message.
+    Its script listens to keys before it shows the first row.
     """
     page.goto(f"/agents/{agent}/")
     page.get_by_label("Message").fill(message)
     page.get_by_role("button", name="Start a run").click()
     expect(page.locator(".title .chip").first).to_have_text(status)
-    expect(page.locator("#messages .message").first).to_be_attached()
+    expect(page.get_by_role("treegrid", name="Timeline").get_by_role("row").first).to_be_attached()
 
 
 def edit(page: Page, agent: str, **fields: str) -> None:
