@@ -133,7 +133,8 @@ def ask(page: Page, agent: str, message: str, status: str = "succeeded") -> None
     page.get_by_label("Message").fill(message)
     page.get_by_role("button", name="Start a run").click()
     expect(page.locator(".title .chip").first).to_have_text(status)
-    expect(page.get_by_role("treegrid", name="Timeline").get_by_role("row").first).to_be_attached()
+    rows = page.locator("#messages .message, #timeline [role=row]")
+    expect(rows.first).to_be_attached()
 
 
 def edit(page: Page, agent: str, **fields: str) -> None:
