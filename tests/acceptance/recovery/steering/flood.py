@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from tests.acceptance.host import Host, wait_for
@@ -55,11 +55,13 @@ class Sender(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        for number in range(self.count):
-            if not self.say(f"m{number}", f"message {number}"):
-                return
-        if not self.until_refused:
-            self.say("last", STOP)
+        with closing(self.connection):
+            if self.say_all() and not self.until_refused:
+                self.say("last", STOP)
+
+    def say_all(self) -> bool:
+        """Whether the run has taken all messages."""
+        return all(self.say(f"m{number}", f"message {number}") for number in range(self.count))
 
     def say(self, id: str, content: str) -> bool:
         """Whether the run has taken the message."""
