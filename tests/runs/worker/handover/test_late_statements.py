@@ -40,9 +40,9 @@ def test_a_worker_does_not_beat_while_its_runs_are_judged(
     beats: list[bool] = []
     reap = reaper._reap
 
-    def beating(run_id: UUID) -> bool:
+    def beating(run_id: UUID, suspects: dict[int, set[UUID]]) -> bool:
         beats.append(registration.beat(worker, None, 1, draining=False))
-        return reap(run_id)
+        return reap(run_id, suspects)
 
     monkeypatch.setattr(reaper, "_reap", beating)
     assert reaper.run_once() == [run.pk]
