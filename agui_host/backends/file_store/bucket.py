@@ -5,6 +5,8 @@ tools of AWS do: ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_REGION`
 ``AWS_ENDPOINT_URL``.
 """
 
+import atexit
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import suppress
 from datetime import timedelta
@@ -19,6 +21,10 @@ PART = 8 * 1024 * 1024
 AT_ONCE = 2
 QUICK = "10s"
 """For a reader who waits for one piece."""
+LAST_WAIT = 0.2
+# The threads of obstore touch Python's objects once more after their answer. A process that ends at
+# that moment would be aborted (SIGABRT) after all its work was done.
+atexit.register(time.sleep, LAST_WAIT)
 
 
 class Bucket:
