@@ -115,7 +115,7 @@ def test_tools_by_name_are_a_list() -> None:
 @pytest.mark.parametrize(
     ("body", "path"),
     [
-        ({"messages": [HI]}, "id"),
+        ({"id": 5, "messages": [HI]}, "id"),
         (chat(), "messages"),
         (chat(HI, trigger="submit"), "trigger"),
         (chat({**HI, "role": "tool"}), "messages.0.role"),
