@@ -115,13 +115,15 @@ def _ended(pid: int) -> dict[str, Any]:
 
 def main(descriptor: int) -> Start | None:
     """Serve; None at the end of the tests, and in a copy the module that it has to run."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the tests' end is the end of the socket
+    # The tests' end is the end of the socket; copies get the handlers that this process was given.
+    handlers = {
+        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     load()
     work = serve(socket.socket(fileno=descriptor))
     if work is None:
         return None
-    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, 0)):
+    for number, handler in handlers.items():
         signal.signal(number, handler)
     start, outputs, parent = work
     start.become(parent, outputs)
