@@ -6,12 +6,14 @@ opened and fed in another way; its reads go to the host.
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.acceptance.host import Host
 from tests.conformance.node import ready_packages, run_node
+from tests.conftest import own_host
 
 pytestmark = pytest.mark.timeout(700)
 Json = dict[str, Any]
@@ -42,6 +44,13 @@ OTHER_TYPES = (
 CORS = ("CORS preflight",)
 """Other origins are none's by default."""
 LEFT_OUT = (*WRITES, *OTHER_TYPES, *CORS)
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Host]:
+    """A run whose producer is silent outlives a long-poll that waits for it in vain."""
+    with own_host(AGUI_INGEST_LEASE="120") as host:
+        yield host
 
 
 @pytest.fixture(scope="module")
