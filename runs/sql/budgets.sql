@@ -172,4 +172,4 @@ begin
 end $$;
 
 create trigger runs_budget_run_made after insert on runs_run for each row
-    when (new.status = 'queued') execute function agui_budget_of_new_run();
+    when (new.ended_at is null) execute function agui_budget_of_new_run();

@@ -55,6 +55,6 @@ class Kind:
     def starts_at_once(self) -> bool:
         """Whether a start in a fresh thread needs no look at the kind.
 
-        ``agui_start_run`` decides the same by names; a test of all kinds compares them.
+        ``agui_start_handed`` decides the same by names; a test of all kinds compares them.
         """
         return not self.fed and self.check_input is _accept

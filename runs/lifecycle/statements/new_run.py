@@ -50,7 +50,7 @@ BY_THE_DATABASE = frozenset({"created_at", "at", "epoch", "marks"})
 def of_request(
     journal: Journal, thread: Thread, request: RunRequest, starter: Actor, **columns: Any
 ) -> Run:
-    """The row of a new run, not yet stored; ``agui_start_run`` inserts the same.
+    """The row of a new run, not yet stored; ``agui_start_handed`` inserts the same.
 
     ``columns`` are those that differ by the way of its start, and its team.
     """
