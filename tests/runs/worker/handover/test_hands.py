@@ -2,23 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from agui_host.backends.postgres.bridge import db
 from agui_host.protocol.input import run_agent_input
 from agui_host.runtimes.models import Agent
+from agui_host.teams.limits import BudgetExceeded
 from events.writer import JournalWriter
 from runs.lifecycle import lifecycle
 from runs.lifecycle.handover import handed, links
 from runs.lifecycle.handover.links import Credit, Link, Links
 from runs.lifecycle.statements.agents import AgentChoice
-from runs.models import FeedEntry, Run, TeamUsage, Worker
+from runs.models import Budget, BudgetScope, FeedEntry, Run, TeamUsage, Unit, Webhook, Worker
 from runs.worker.taking import loop, take
 from runs.worker.taking.hands import MOST
 from runs.worker.taking.loop import Runs
@@ -87,6 +88,26 @@ def link_of_worker() -> UUID:
     return link
 
 
+def numbers_of_rows() -> dict[str, int]:
+    """The rows of each of our tables that belong to runs and teams."""
+    tables = [name for name in connection.introspection.table_names() if name != "runs_worker"]
+    ours = [name for name in tables if name.startswith(("runs_", "events_", "teams_"))]
+    counts = {}
+    with connection.cursor() as cursor:
+        for name in ours:
+            cursor.execute(f'select count(*) from "{name}"')  # noqa: S608
+            counts[name] = int(cursor.fetchone()[0])
+    return counts
+
+
+def spent_budget(cast: Cast) -> None:
+    """A budget of the team without room for a token."""
+    Budget.objects.create(
+        team=cast.team, scope=BudgetScope.TEAM, of="acme", key=str(cast.team.pk),
+        unit=Unit.TOKENS, max=0, reserve=0, created_by="x",
+    )  # fmt: skip
+
+
 def statuses(run: Run) -> list[str]:
     return list(FeedEntry.objects.filter(run=run).order_by("id").values_list("status", flat=True))
 
@@ -133,6 +154,40 @@ class TestAHand:
                 assert credit is not None
                 with credit:
                     pass  # unused, so it is given back
+            assert ours.credits == MOST
+
+
+class TestTheRows:
+    """A handed run is made as running; what follows a start must not depend on that."""
+
+    async def test_they_are_those_of_a_run_that_was_taken(
+        self, cast: Cast, writer: JournalWriter
+    ) -> None:
+        events = ["thread.created", "run.started", "run.succeeded"]
+        hook = {"url": "https://x.example/", "created_by": "x", "creator": "x"}
+        await db(partial(Webhook.objects.create, team=cast.team, events=events, **hook))
+        made = []
+        async with working(writer) as runs:
+            await until_ended(await db(begin, cast.alice))  # the first ever makes more rows
+            for is_handed in (False, True):
+                async with linked(runs) if is_handed else nullcontext():
+                    before = await db(numbers_of_rows)
+                    run = await db(begin, cast.alice)
+                    assert (run.worker is not None) == is_handed
+                    await until_ended(run)
+                    after = await db(numbers_of_rows)
+                made.append({table: after[table] - before[table] for table in after})
+        assert made[0] == made[1]
+        assert made[1]["runs_webhookdelivery"] == len(events)
+        assert made[1]["runs_feedentry"] == 3
+
+    async def test_a_spent_budget_refuses_it(self, cast: Cast, writer: JournalWriter) -> None:
+        async with working(writer) as runs, linked(runs) as ours:
+            await until_ended(await db(begin, cast.alice))
+            await until_credits(ours, MOST)
+            await db(spent_budget, cast)
+            with pytest.raises(BudgetExceeded):
+                await db(begin, cast.alice)
             assert ours.credits == MOST
 
 
