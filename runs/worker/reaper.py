@@ -12,6 +12,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from datetime import datetime
 from uuid import UUID
 
 import psycopg
@@ -75,10 +76,10 @@ select set_config('idle_in_transaction_session_timeout', %(idle)s, true),
        pg_try_advisory_xact_lock(%(lock)s)
 """
 PRUNE = """
-with silent as (
-    delete from runs_worker where heartbeat < now() - make_interval(secs => %(lost)s))
-select procrastinate_prune_stalled_workers_v1(%(lost)s)
+delete from runs_worker where heartbeat < now() - make_interval(secs => %(lost)s)
+returning id, heartbeat
 """
+PRUNE_CHORES = "select procrastinate_prune_stalled_workers_v1(%(lost)s)"
 # A periodic task whose worker died would keep its lock, and none after it would ever run.
 LEFT_CHORES = """
 select procrastinate_finish_job_v1(job.id, 'failed', true)
@@ -188,7 +189,7 @@ def bury(worker_id: int) -> list[UUID]:
 
 def _unregistered(cursor: CursorWrapper) -> list[UUID]:
     # Their worker was ended by itself or by others: this needs no patience.
-    ended = _orphans(cursor, NEVER)
+    ended = _orphans(cursor, NEVER, {})
     _left(cursor, NEVER, since=0.0)
     return ended
 
@@ -198,7 +199,8 @@ def _judge(cursor: CursorWrapper) -> list[UUID]:
     # First: a worker that was only frozen must not beat again once its runs are judged, and begin
     # what it was handed. It finds its row gone when it wakes, and stops.
     cursor.execute(PRUNE, {"lost": lost})
-    ended = _orphans(cursor, lost)
+    ended = _orphans(cursor, lost, dict(cursor.fetchall()))
+    cursor.execute(PRUNE_CHORES, {"lost": lost})
     for run_id in batches.sweep():
         log.warning("reaper.ended_silent_run", run=str(run_id))
         ended.append(run_id)
@@ -206,10 +208,11 @@ def _judge(cursor: CursorWrapper) -> list[UUID]:
     return ended
 
 
-def _orphans(cursor: CursorWrapper, lost: float) -> list[UUID]:
+def _orphans(cursor: CursorWrapper, lost: float, heartbeats: Mapping[int, datetime]) -> list[UUID]:
+    """``heartbeats``: the last ones of workers that are lost by their silence."""
     cursor.execute(ORPHANS, {"lost": lost})
     runs = [run_id for (run_id,) in cursor.fetchall()]
-    suspects = probation.suspects(runs) if runs else {}
+    suspects = probation.suspects(runs, heartbeats) if runs else {}
     return [run_id for run_id in runs if _reap(run_id, suspects)]
 
 

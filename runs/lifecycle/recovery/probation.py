@@ -5,24 +5,29 @@ then with none (``agui_group``). If its worker dies all the same, the loss count
 alone, so a run that kills every worker ends by itself and not with all that happened to be there.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from datetime import datetime
 from uuid import UUID
 
 from django.db import connection
 
 SUSPECTS = """
 select run.worker, run.journal_id from runs_run run
-  left join runs_worker worker on worker.id = run.worker
+  left join unnest(%s::bigint[], %s::timestamptz[]) silent (worker, heartbeat)
+    on silent.worker = run.worker
  where run.journal_id = any(%s::uuid[]) and run.worker is not null
-   and agui_group(run.journal_id, coalesce(worker.heartbeat, clock_timestamp())) is not null
+   and agui_group(run.journal_id, coalesce(silent.heartbeat, clock_timestamp())) is not null
 """
 
 
-def suspects(lost: Collection[UUID]) -> dict[int, set[UUID]]:
-    """The runs on probation among these, by the worker that they have lost."""
+def suspects(lost: Collection[UUID], heartbeats: Mapping[int, datetime]) -> dict[int, set[UUID]]:
+    """The runs on probation among these, by the worker that they have lost.
+
+    A worker died about when it beat last (``heartbeats``); without that, a moment ago.
+    """
     by_worker: dict[int, set[UUID]] = {}
     with connection.cursor() as cursor:
-        cursor.execute(SUSPECTS, [list(lost)])
+        cursor.execute(SUSPECTS, [list(heartbeats), list(heartbeats.values()), list(lost)])
         for worker, run in cursor.fetchall():
             by_worker.setdefault(worker, set()).add(run)
     return by_worker
