@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, LiteralString
 
 import httpx
 import psycopg
@@ -115,9 +116,17 @@ class Handing:
 
     def runs(self, flood: Flood) -> list[tuple[str, str, str, bool]]:
         """The runs of a flood: thread, status, error, and whether the start was handed over."""
+        return [tuple(row) for row in self._rows(RUNS, f"{flood.name}-")]
+
+    def _registered(self) -> int:
+        """How many workers are registered, also those that are silent."""
+        [(workers,)] = self._rows("select count(*) from runs_worker")
+        return int(workers)
+
+    def _rows(self, statement: LiteralString, *values: str) -> list[tuple[Any, ...]]:
         sockets = str(paths.socket_dir(self.host.data))
         with psycopg.connect(host=sockets, user="postgres", autocommit=True) as operator:
-            return [tuple(row) for row in operator.execute(RUNS, [f"{flood.name}-"])]
+            return operator.execute(statement, values).fetchall()
 
     def _hurt(self, fault: str, chance: random.Random) -> None:
         place, how = fault.split()
@@ -130,10 +139,11 @@ class Handing:
             assert job.process is not None
             pid = job.process.pid
         if how == "frozen":
-            # A worker long enough to be given up; the database longer than a statement waits.
-            frozen = {"web": chance.uniform(0.1, 2), "worker": 5.0, "sql": 2.5}[place]
             with _frozen(pid):
-                time.sleep(frozen)
+                if place == "worker":
+                    wait_for(lambda: self._registered() < 2, "the worker to be given up")
+                else:  # the database longer than a statement waits
+                    time.sleep(2.5 if place == "sql" else chance.uniform(0.1, 2))
             if place == "worker":
                 process = job.process
                 assert process is not None
