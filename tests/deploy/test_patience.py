@@ -17,7 +17,7 @@ TABLE = "runs_savedview"
 
 @pytest.fixture
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "WAITS", "100ms")
+    monkeypatch.setattr(patience, "WAITS", ("100ms", "100ms"))
     monkeypatch.setattr(patience, "PAUSE", 0.1)
 
 
@@ -67,19 +67,21 @@ def test_it_tries_again_until_the_table_is_free(reader: psycopg.Connection) -> N
         assert cursor.fetchone()[0] == "0"
 
 
+@pytest.mark.parametrize("noticed_by", ["its own patience", "PostgreSQL"])
 def test_it_tries_again_after_a_deadlock(
-    reader: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    reader: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, noticed_by: str
 ) -> None:
-    """A transaction of the host takes the same two tables in another order."""
-    monkeypatch.setattr(patience, "WAITS", "10s")
+    """A transaction of the host takes the same two tables in another order, and goes on."""
     monkeypatch.setattr(patience, "PAUSE", 0.1)
     reader.rollback()
-    reader.execute("set deadlock_timeout to '20s'")  # so the migration is the one that gives up
+    if noticed_by == "PostgreSQL":
+        monkeypatch.setattr(patience, "WAITS", ("10s", "10s"))
+        reader.execute("set deadlock_timeout to '20s'")  # so the migration is noticed first
     lines: list[str] = []
     ours, theirs = "runs_savedview", "runs_filereference"
     waiting: list[threading.Thread] = []
 
-    def step() -> None:
+    def step(_: str) -> None:
         with transaction.atomic(), connection.cursor() as cursor:
             if not lines:
                 reader.execute(f"lock table {theirs} in access share mode")
@@ -106,7 +108,7 @@ def test_it_gives_up_in_the_end(
     monkeypatch.setattr(patience, "TRIES", 2)
     lines: list[str] = []
 
-    def step() -> None:
+    def step(_: str) -> None:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"lock table {TABLE}")
 
@@ -114,5 +116,5 @@ def test_it_gives_up_in_the_end(
         patience.patiently("default", step, lines.append)
     assert len(lines) == 1
     with pytest.raises(ZeroDivisionError):
-        patience.patiently("default", lambda: 1 / 0, lines.append)
+        patience.patiently("default", lambda _: 1 / 0, lines.append)
     assert len(lines) == 1

@@ -152,7 +152,7 @@ class Load(threading.Thread):
                 status = answer.status_code
                 run = answer.json()["id"] if status == httpx.codes.ACCEPTED else None
             if run is None:
-                self.wrong.append(f"{status} {answer.text}")
+                self.wrong.append(f"{status} while {self.step}: {answer.url} {answer.text}")
         self.recording.write(
             "start", client="api", key=None, body="", thread=thread, run=run, status=status
         )

@@ -35,8 +35,13 @@ class Command(migrate.Command):
         if options["plan"] or options["check_unapplied"]:
             super().handle(*args, **options)
             return
-        patience.patiently(alias, lambda: super(Command, self).handle(*args, **options), self.say)
-        patience.patiently(alias, lambda: self._finish(**options), self.say)
+
+        def step(waits: str) -> None:
+            self.waits = waits
+            super(Command, self).handle(*args, **options)
+
+        patience.patiently(alias, step, self.say)
+        patience.patiently(alias, lambda _: self._finish(**options), self.say)
         if restored:
             self.stdout.write(f"The database's history has a new epoch: {epochs.begin()}.")
 
@@ -45,7 +50,7 @@ class Command(migrate.Command):
     ) -> None:
         """Let indexes that are made without a transaction wait: they block nobody."""
         if action == "apply_start" and migration is not None:
-            patience.limit(self.alias, patience.WAITS if migration.atomic else "0")
+            patience.limit(self.alias, self.waits if migration.atomic else "0")
         super().migration_progress_callback(action, migration, fake)
 
     def say(self, line: str) -> None:
