@@ -27,7 +27,7 @@ from agui_host.backends.postgres.deadlines import Demoted
 from agui_host.protocol.errors import HostError
 from events import journal
 from events.journal import Batch
-from events.writer.lease import Also, AppendFailed, LostLease, Statement
+from events.writer.lease import Also, AppendFailed, LostLease, Statement, joined
 
 log = structlog.get_logger(__name__)
 
@@ -213,26 +213,23 @@ def store_in_one_message(work: Work, look: Look | None = None) -> list[Any]:
     Returns the rows of what ``look`` asks for the journals that ended, after the commit.
     """
     batches = [batch for batch, _ in work]
-    statements = [_append(batches), *(verb for _, also in work for verb in also)]
+    statements = [_append(batches)]
+    statements += [cast("Statement", verb) for _, also in work for verb in also]
+    message, results = joined(statements), len(statements)
     ended = [batch.journal_id for batch in batches if batch.final]
-    message: list[str] = []
-    values: dict[str, Any] = {}
-    for number, statement in enumerate(statements):
-        marked = cast("Statement", statement).marked(f"{number}__")
-        message.append(marked.sql)
-        values |= marked.values
-    if look is not None and ended:
+    asks = look is not None and bool(ended)
+    if look is not None and asks:
         question = look(ended).marked("look__")
-        message = ["begin", *message, "commit", question.sql]
-        values |= question.values
+        sql = f"begin;{message.sql};commit;{question.sql}"
+        message, results = Statement(sql, message.values | question.values), results + 3
     try:
         with connection.cursor() as cursor:
-            cursor.execute(";".join(message), values)
-            for _ in message[1:]:
+            cursor.execute(message.sql, message.values)
+            for _ in range(1, results):
                 cursor.nextset()
-            return cursor.fetchall() if message[0] == "begin" else []
+            return cursor.fetchall() if asks else []
     except DatabaseError as error:
-        if message[0] == "begin" and not _is_undone():
+        if asks and not _is_undone():
             log.exception("writer.look_failed")  # behind the commit
             return []
         if getattr(error.__cause__, "sqlstate", None) in REFUSED:

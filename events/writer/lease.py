@@ -41,6 +41,13 @@ class Statement:
         return Statement(self.sql.replace("%(", f"%({mark}"), values)
 
 
+def joined(statements: Sequence[Statement]) -> Statement:
+    """The statements as one message, which PostgreSQL makes one transaction."""
+    marked = [statement.marked(f"{number}__") for number, statement in enumerate(statements)]
+    values = {name: value for each in marked for name, value in each.values.items()}
+    return Statement(";".join(each.sql for each in marked), values)
+
+
 class LostLease(HostError):
     """Another writer has taken this journal over; nothing more may be appended."""
 

@@ -17,6 +17,7 @@ from django.db.models import Sum
 from django.db.models.functions import Collate
 
 from agui_host.protocol.errors import HostError
+from events.writer.lease import Statement
 from runs.models import Effect, EffectStatus, Run
 
 OURS = """
@@ -93,11 +94,16 @@ class Attempt:
     number: int = 1
     version: str = ""
 
-    def begin(self, key: str, digest: str, *, again: bool) -> Begun:
-        """Store that an effect has started; ``again``: also an unverified one. Raises Lost."""
+    def beginning(self, key: str, digest: str) -> Statement:
+        """Stores that an effect has started; returns a row unless there is one or it is lost."""
+        return Statement(BEGIN, {**self._values(key), "digest": digest})
+
+    def begin_again(self, key: str, digest: str, *, again: bool) -> Begun:
+        """What is known of an effect that has begun before, and begin it again if it may.
+
+        ``again``: also an unverified one. Raises Lost.
+        """
         values = {**self._values(key), "digest": digest}
-        if _row(BEGIN, values) is not None:
-            return Begun("new", digest, None)
         row = _row(READ, values)
         if row is None or not row[4]:
             raise Lost
@@ -114,13 +120,12 @@ class Attempt:
             raise Lost
         return Begun("new", digest, None)
 
-    def end(self, key: str, value: str | None, *, failed: bool = False) -> None:
-        """Store a done effect's ``value``, or that it has ``failed``. Raises Lost."""
+    def ending(self, key: str, value: str | None, *, failed: bool = False) -> Statement:
+        """Stores a done effect's ``value``, or its failure; returns no row if it is lost."""
         status = EffectStatus.FAILED if failed else EffectStatus.DONE
         size = 0 if value is None else len(value)
         values = {"status": status.value, "value": value, "bytes": size}
-        if _row(END, {**self._values(key), **values}) is None:
-            raise Lost
+        return Statement(END, {**self._values(key), **values})
 
     def inherit(self, reason: str) -> None:
         """Take over the effects of the run whose question of this ``reason`` the run answers."""

@@ -1,28 +1,31 @@
 """Where the effects of a run's attempt are kept: the database, also while it restarts."""
 
 import asyncio
-import contextvars
 import functools
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import structlog
-from django.db import DatabaseError, InterfaceError, OperationalError, transaction
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from agui_host.backends.postgres import scope
 from agui_host.backends.postgres.bridge import db
 from agui_host.runtimes.context.effects import QUESTION
-from runs.lifecycle.recovery.effects import Attempt, Begun
+from events.writer.lease import Statement, joined
+from runs.lifecycle.recovery.effects import Attempt, Begun, Lost
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
+Rows = list[Any]
 
 PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 """Seconds between tries. An effect that was made must not be lost for a restart of PostgreSQL."""
-MOST = 100
-"""Statements in one commit: their rows are locked until it is done."""
+MOST, MOST_CHARACTERS = 100, 1024 * 1024
+"""Statements in one commit, whose rows are locked until it is done, and what they store; the last
+one may be longer."""
 
 
 class RunEffects:
@@ -34,40 +37,51 @@ class RunEffects:
         self._inherits = inherits
 
     async def begin(self, key: str, digest: str, again: bool) -> Begun:
-        """Store that the effect has started, unless it is done or unverified."""
+        """Store that the effect has started, unless it is done or unverified. Raises Lost."""
+        attempt = self._attempt
         if self._inherits:
-            await self._stored("", lambda: self._attempt.inherit(QUESTION))
+            await _persistently(lambda: db(attempt.inherit, QUESTION))
             self._inherits = False
-        begun: Begun = await self._stored(
-            key, lambda: self._attempt.begin(key, digest, again=again)
-        )
-        return begun
+        if await self._stored(key, attempt.beginning(key, digest)):
+            return Begun("new", digest, None)
+        return await _persistently(lambda: db(attempt.begin_again, key, digest, again=again))
 
     async def end(self, key: str, value: str | None, failed: bool) -> None:
-        """Store the effect's end."""
-        await self._stored(key, lambda: self._attempt.end(key, value, failed=failed))
+        """Store the effect's end. Raises Lost."""
+        if not await self._stored(key, self._attempt.ending(key, value, failed=failed)):
+            raise Lost
 
-    async def _stored(self, key: str, call: Callable[[], Any]) -> Any:
-        for pause in PAUSES:
-            try:
-                return await _commits().add((self._attempt.run, key), call)
-            except (OperationalError, InterfaceError) as error:
-                log.warning("effect.stored_again", error=str(error))
-                await asyncio.sleep(pause)
-        return await _commits().add((self._attempt.run, key), call)
+    async def _stored(self, key: str, statement: Statement) -> Rows:
+        place = (self._attempt.run, key)
+        return await _persistently(lambda: _commits().add(place, statement))
+
+
+async def _persistently(store: Callable[[], Awaitable[T]]) -> T:
+    """Store, also while the database restarts."""
+    for pause in PAUSES:
+        try:
+            return await store()
+        except (OperationalError, InterfaceError) as error:
+            log.warning("effect.stored_again", error=str(error))
+            await asyncio.sleep(pause)
+    return await store()
 
 
 @dataclass(eq=False, slots=True)
-class _Call:
-    """A statement about one effect, in the context of its run."""
+class _Waiting:
+    """A statement about one effect that waits for its commit."""
 
     place: tuple[UUID, str]
     """The run and the key: the order in which rows are locked."""
-    call: Callable[[], Any]
-    context: contextvars.Context = field(default_factory=contextvars.copy_context)
-    done: "asyncio.Future[Any]" = field(
+    statement: Statement
+    done: "asyncio.Future[Rows]" = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
+
+    @property
+    def characters(self) -> int:
+        values = self.statement.values.values()
+        return sum(len(value) for value in values if isinstance(value, str))
 
 
 class Commits:
@@ -77,12 +91,12 @@ class Commits:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[str, deque[_Call]] = {}
+        self._waiting: dict[str, deque[_Waiting]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def add(self, place: tuple[UUID, str], call: Callable[[], Any]) -> Any:
-        """The result of ``call`` in a thread, once it is committed."""
-        lane, waits = scope.lane(), _Call(place, call)
+    async def add(self, place: tuple[UUID, str], statement: Statement) -> Rows:
+        """The rows that it returns, once it is committed."""
+        lane, waits = scope.lane(), _Waiting(place, statement)
         if lane in self._waiting:
             self._waiting[lane].append(waits)
         else:
@@ -95,12 +109,12 @@ class Commits:
     async def _commit(self, lane: str) -> None:
         waiting = self._waiting[lane]
         while waiting:
-            calls = [waiting.popleft() for _ in range(min(MOST, len(waiting)))]
+            several = _next(waiting)
             try:
-                outcomes: Sequence[Any] = await db(_together, calls)
+                outcomes: Sequence[Rows | BaseException] = await db(_together, several)
             except BaseException as error:
-                outcomes = [error] * len(calls)
-            for each, outcome in zip(calls, outcomes, strict=True):
+                outcomes = [error] * len(several)
+            for each, outcome in zip(several, outcomes, strict=True):
                 if each.done.done():
                     continue  # Its run was stopped meanwhile.
                 if isinstance(outcome, BaseException):
@@ -110,35 +124,40 @@ class Commits:
         del self._waiting[lane]
 
 
-def _together(calls: Sequence[_Call]) -> list[Any]:
-    """What each call returns, or raises, in one transaction; in one each if that fails."""
-    if len(calls) > 1:
-        outcomes: dict[int, Any] = {}
-        try:
-            with transaction.atomic():
-                # A takeover locks in the same order, so none of both waits for the other for ever.
-                for each in sorted(calls, key=lambda each: each.place):
-                    outcomes[id(each)] = _outcome(each, each.context)
-            return [outcomes[id(each)] for each in calls]
-        except DatabaseError as error:
-            log.warning("effect.stored_alone", statements=len(calls), error=str(error))
-    alone = []
-    for each in calls:
-        try:
-            alone.append(_outcome(each, each.context.copy()))
-        except DatabaseError as error:
-            alone.append(error)
-    return alone
+def _next(waiting: deque[_Waiting]) -> list[_Waiting]:
+    """Those of the next commit, in the order in which a takeover locks their rows.
+
+    So none of both waits for the other for ever.
+    """
+    several: list[_Waiting] = []
+    characters = 0
+    while waiting and len(several) < MOST and characters < MOST_CHARACTERS:
+        several.append(waiting.popleft())
+        characters += several[-1].characters
+    return sorted(several, key=lambda each: each.place)
 
 
-def _outcome(each: _Call, context: contextvars.Context) -> Any:
-    """Its result or, without a failure of the database, what it has raised."""
+def _together(several: Sequence[_Waiting]) -> list[Rows | BaseException]:
+    """The rows of each in one transaction; in one each, rows or an error, if that fails."""
     try:
-        return context.run(each.call)
-    except DatabaseError:
-        raise
-    except Exception as error:
-        return error
+        return [*_rows([each.statement for each in several])]
+    except DatabaseError as error:
+        if len(several) == 1:
+            return [error]
+        log.warning("effect.stored_alone", statements=len(several), error=str(error))
+    return [outcome for each in several for outcome in _together([each])]
+
+
+def _rows(statements: Sequence[Statement]) -> list[Rows]:
+    """What each returns. They are one message, and without a BEGIN one transaction."""
+    message = joined(statements)
+    with connection.cursor() as cursor:
+        cursor.execute(message.sql, message.values)
+        rows = [cursor.fetchall()]
+        while len(rows) < len(statements):
+            cursor.nextset()
+            rows.append(cursor.fetchall())
+        return rows
 
 
 @functools.cache

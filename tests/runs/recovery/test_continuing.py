@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from runs.lifecycle import lifecycle
 from runs.lifecycle.recovery import effects
 from runs.models import Effect, Recovery, Run
 from runs.worker import reaper
+from runs.worker.continuing.store import RunEffects
 from runs.worker.executor import Stop
 from tests.cast import fresh, log_of
 from tests.runs.playing import settled
@@ -106,7 +106,7 @@ async def test_the_lost_attempt_begins_no_effect(begin: Begin) -> None:
     assert await db(lose, workers.run)
     lost = effects.Attempt(workers.run.pk, workers.run.team_id, lease)
     with pytest.raises(effects.Lost):
-        await db(partial(lost.begin, "another", "digest", again=True))
+        await RunEffects(lost, inherits=False).begin("another", "digest", again=True)
     assert not await db(Effect.objects.filter(run=workers.run, key="another").exists)
     await workers.take()
     steps.freed.set()

@@ -10,10 +10,12 @@ from django.db import DataError, connection, transaction
 
 from agui_host.backends.postgres import scope
 from agui_host.backends.postgres.bridge import db
+from events.models import Journal
+from events.writer.lease import Statement
 from runs.lifecycle.recovery import effects
-from runs.lifecycle.recovery.effects import Attempt, Lost
+from runs.lifecycle.recovery.effects import Attempt, Begun, Lost
 from runs.models import Effect, Run
-from runs.worker.continuing.store import Commits
+from runs.worker.continuing.store import Commits, RunEffects
 from tests.cast import Cast, start
 from tests.runs.playing import Play, play
 
@@ -28,44 +30,46 @@ def query(statement: str) -> Any:
         return cursor.fetchone()[0]
 
 
-def transaction_id() -> Any:
-    return query("select pg_current_xact_id()::text")
+TRANSACTION = Statement("select pg_current_xact_id()::text", {})
 
 
-async def added(commits: Commits, run: Run, *calls: Any) -> list[Any]:
-    """What the calls of one team return that come at the same moment."""
-    places = ((run.pk, f"k{number:02}") for number in range(len(calls)))
-    adding = (commits.add(place, call) for place, call in zip(places, calls, strict=True))
+async def added(commits: Commits, run: Run, *statements: Statement) -> list[Any]:
+    """What the statements of one team return that come at the same moment."""
+    places = ((run.pk, f"k{number:02}") for number in range(len(statements)))
+    adding = (commits.add(*each) for each in zip(places, statements, strict=True))
     return await asyncio.gather(*adding, return_exceptions=True)
+
+
+async def transactions(commits: Commits, run: Run, *statements: Statement) -> list[str]:
+    return [number for ((number,),) in await added(commits, run, *statements)]
 
 
 async def test_statements_that_wait_share_a_commit(cast: Cast) -> None:
     run, commits = await db(start, cast.alice), Commits()
-    ids = await added(commits, run, *[transaction_id] * 20)
+    ids = await transactions(commits, run, *[TRANSACTION] * 20)
     assert len(set(ids)) <= 2, "the first alone, the others together"
     with scope.limited(cast.charlie.team.pk):
-        others = await added(commits, run, transaction_id)
+        others = await transactions(commits, run, TRANSACTION)
     assert not set(others) & set(ids)
+
+
+async def test_a_commit_has_room_for_a_megabyte_of_values(cast: Cast) -> None:
+    run, commits = await db(start, cast.alice), Commits()
+    statement = "select pg_current_xact_id()::text where %(value)s <> ''"
+    large = Statement(statement, {"value": "v" * 600_000})
+    _, *ids = await transactions(commits, run, TRANSACTION, *[large] * 6)
+    assert [ids.count(each) for each in dict.fromkeys(ids)] == [2, 2, 2]
 
 
 async def test_a_failure_is_that_of_its_effect_alone(cast: Cast) -> None:
     run, commits = await db(start, cast.alice), Commits()
-
-    def lost() -> None:
-        raise Lost
-
-    def broken() -> None:
-        query("select 1 / 0")
-
+    zero, one, two = (Statement("select %(number)s", {"number": each}) for each in range(3))
+    broken = Statement("select 1 / 0", {})
     # The first one has a commit of its own.
-    outcomes = await added(commits, run, *[lambda: 0], *[lambda: 1, lost, lambda: 3])
-    assert outcomes[:2] == [0, 1]
-    assert isinstance(outcomes[2], Lost)
-    assert outcomes[3] == 3
-    outcomes = await added(commits, run, *[lambda: 0], *[lambda: 1, broken, lambda: 3])
-    assert outcomes[:2] == [0, 1]
+    outcomes = await added(commits, run, zero, one, broken, two)
+    assert outcomes[:2] == [[(0,)], [(1,)]]
     assert isinstance(outcomes[2], DataError)
-    assert outcomes[3] == 3
+    assert outcomes[3] == [(2,)]
 
 
 async def test_all_are_stored_before_their_agents_continue(play: Play) -> None:
@@ -120,7 +124,24 @@ def test_a_takeover_locks_effects_in_the_order_of_a_commit(cast: Cast) -> None:
     assert list(statuses) == ["unverified"] * 2
 
 
-def test_an_attempt_is_fenced_within_a_shared_commit(cast: Cast) -> None:
-    run = start(cast.alice)
-    with transaction.atomic(), pytest.raises(Lost):
-        Attempt(run.pk, run.team_id, generation=99).begin("k", "d", again=False)
+async def test_an_attempt_is_fenced_within_a_shared_commit(cast: Cast) -> None:
+    run = await db(start, cast.alice)
+    await db(Journal.objects.filter(pk=run.pk).update, writer=7)
+    first, lost, ours = (
+        RunEffects(Attempt(run.pk, run.team_id, generation), inherits=False)
+        for generation in (7, 6, 7)
+    )
+    begun = await asyncio.gather(
+        *(first.begin("a", "d", False), lost.begin("b", "d", True), ours.begin("c", "d", False)),
+        return_exceptions=True,
+    )
+    assert begun[0] == begun[2] == Begun("new", "d", None)
+    assert isinstance(begun[1], Lost)
+    ended = await asyncio.gather(
+        *(first.end("a", "1", False), lost.end("c", "2", False), ours.end("c", "3", False)),
+        return_exceptions=True,
+    )
+    assert ended[0] is ended[2] is None
+    assert isinstance(ended[1], Lost)
+    stored = Effect.objects.filter(run=run).order_by("key").values_list("key", "value")
+    assert await db(lambda: list(stored)) == [("a", "1"), ("c", "3")]
