@@ -99,7 +99,7 @@ class Attempt:
         return Statement(BEGIN, {**self._values(key), "digest": digest})
 
     def begin_again(self, key: str, digest: str, *, again: bool) -> Begun:
-        """What is known of an effect that has begun before, and begin it again if it may.
+        """Read an effect that has begun before, and begin it again if it may.
 
         ``again``: also an unverified one. Raises Lost.
         """
