@@ -94,7 +94,7 @@ class Handing:
     def play(self, folder: Path, seed: int, fault: str) -> Counter[str]:
         """Hurt a process in a flood, and check each run; how many there were of each outcome."""
         chance = random.Random(f"{seed} {fault}")
-        self.workers.revive()
+        self._revive()
         # A name of its own, since rounds of one host can have the same seed.
         flood = Flood(self.host, f"{seed}-{uuid.uuid4().hex}", folder / "begun")
         with flood:
@@ -103,7 +103,7 @@ class Handing:
             time.sleep(chance.uniform(0, 0.05))
             before = len(flood.accepted)
             self._hurt(fault, chance)
-            self.workers.revive()
+            self._revive()
             flood.go_on(20)
         assert before >= 20, "the fault came in the middle of the flood"
         return self._check(flood, fault)
@@ -118,9 +118,19 @@ class Handing:
         """The runs of a flood: thread, status, error, and whether the start was handed over."""
         return [tuple(row) for row in self._rows(RUNS, f"{flood.name}-")]
 
-    def _registered(self) -> int:
-        """How many workers are registered, also those that are silent."""
-        [(workers,)] = self._rows("select count(*) from runs_worker")
+    def _revive(self) -> None:
+        """Return once exactly two workers are registered, both of which have a new heartbeat.
+
+        The row of a worker that was killed counts as one that is there for some seconds.
+        """
+        [(moment,)] = self._rows("select now()::text")
+        self.workers.revive()
+        wait_for(lambda: self._registered(since=moment) == self._registered() == 2, "two workers")
+
+    def _registered(self, since: str = "-infinity") -> int:
+        """How many workers are registered that have had a heartbeat since then."""
+        counting: LiteralString = "select count(*) from runs_worker where heartbeat > %s"
+        [(workers,)] = self._rows(counting, since)
         return int(workers)
 
     def _rows(self, statement: LiteralString, *values: str) -> list[tuple[Any, ...]]:
