@@ -23,7 +23,7 @@ PATIENT = frozenset({"TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT", "TOOL_
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What shares a batch's transaction as a statement; it raises where it does not apply."""
+    """SQL and its values. In a batch's transaction it raises where it does not apply."""
 
     sql: str
     values: dict[str, Any]

@@ -76,7 +76,7 @@ def test_it_tries_again_after_a_deadlock(
     reader.rollback()
     if noticed_by == "PostgreSQL":
         monkeypatch.setattr(patience, "WAITS", ("10s", "10s"))
-        reader.execute("set deadlock_timeout to '20s'")  # so the migration is noticed first
+        reader.execute("set deadlock_timeout to '20s'")  # so PostgreSQL ends the migration
     lines: list[str] = []
     ours, theirs = "runs_savedview", "runs_filereference"
     waiting: list[threading.Thread] = []

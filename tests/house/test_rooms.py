@@ -1,5 +1,7 @@
 """Files and folders stay small, tests are found by their module's name, and imports go down.
 
+The SQL files have one body for each function, a sentence above it, and short lines.
+
 A file has at most 400 lines, a folder at most 16 modules; what grows past that is split by idea.
 The tests of ``runs/access/access.py`` are ``test_access.py`` somewhere below ``tests/runs``.
 ``python -m tests.where PATH`` prints the tests of any other module.

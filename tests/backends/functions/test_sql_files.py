@@ -1,4 +1,4 @@
-"""The files of our functions are complete and short to read, and each has one body per function."""
+"""A file of functions is read as it is written, and refused where it has anything else."""
 
 from pathlib import Path
 

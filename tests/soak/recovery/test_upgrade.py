@@ -39,7 +39,7 @@ EACH = 30
 LATEST = 2.0
 """Seconds for which a start waits for its answer, or an event for its reader."""
 PATIENCE, GRACE = 180.0, 20.0
-NAMED = "workers of this commit" if FROM == FIRST else "workers that run rows name"
+WORKERS = "workers of this commit" if FROM == FIRST else "workers that run rows name"
 """Workers that a run's row names: in the first commit it named none."""
 STEPS = """
 start new web, start new worker, stop old worker, stop old web,
@@ -262,7 +262,7 @@ def test_no_event_is_lost_and_no_run_begun_twice(tmp_path: Path) -> None:
     violations, counts = check(partial(read, recording.path))
     lines += [
         f"{number} runs: {status}, RUN_STARTED {started} times, an end {ends} times,"
-        f" {workers} of them by {NAMED}"
+        f" {workers} of them by {WORKERS}"
         for status, started, ends, number, workers in outcomes
     ]
     lines += [f"history: {dict(counts)}", f"wrong: {len(violations)}", *map(str, violations)]
