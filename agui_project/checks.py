@@ -16,6 +16,8 @@ from agui_project import foreign_modules
 OLDEST = 150_000
 LONGEST_HEARTBEAT = 25
 SHORTEST_LIVENESS = 3
+OWN = "agui"
+"""The tag of those that need the settings only; a worker checks nothing else before it starts."""
 
 
 @register(Tags.database)
@@ -27,7 +29,7 @@ def postgres_version(databases: Sequence[str] | None = None, **kwargs: Any) -> l
     return []
 
 
-@register()
+@register(OWN)
 def numbers(**kwargs: Any) -> list[CheckMessage]:
     """Settings that depend on each other."""
     messages: list[CheckMessage] = []
@@ -72,7 +74,7 @@ def database_login(**kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(OWN)
 def names(**kwargs: Any) -> list[CheckMessage]:
     """Warn about unread variables that look like a setting."""
     return [
@@ -81,7 +83,7 @@ def names(**kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(OWN)
 def foreign(**kwargs: Any) -> list[CheckMessage]:
     """Warn about modules of others that cannot be imported."""
     return [Warning(f"{line}.", id="agui.W006") for line in foreign_modules.hidden()]

@@ -1,6 +1,14 @@
 from django.urls import path
 
-from agui_host.teams.api import audit, group_rules, invitations, keys, members, sessions
+from agui_host.teams.api import (
+    audit,
+    group_rules,
+    invitations,
+    keys,
+    members,
+    openapi,  # noqa: F401  (registers itself with drf-spectacular)
+    sessions,
+)
 
 urlpatterns = [
     path("audit", audit.AuditList.as_view(), name="api-audit"),

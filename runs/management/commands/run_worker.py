@@ -14,13 +14,14 @@ from agui_host.backends import tracing
 from agui_host.backends.postgres.base import serve
 from agui_host.runtimes import file_directory, provisioning, registry
 from agui_host.security import own_secrets
-from agui_project import cli, startup, validators
+from agui_project import checks, cli, startup, validators
 
 
 class Command(BaseCommand):
     """``manage.py run_worker``."""
 
     help = "Execute runs until SIGTERM, then let running ones finish. Ctrl-C gives them 5 s."
+    requires_system_checks = [checks.OWN]  # Django's own would import every page.
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
