@@ -41,8 +41,11 @@ OWN = {"origin": "http://localhost"}
 
 @dataclass(frozen=True)
 class Seen:
+    """``allow``: the methods that a 405 names; None where it names none."""
+
     status: int
     text: str
+    allow: frozenset[str] | None
 
 
 async def knock(method: str, url: str, headers: dict[str, str], body: Any) -> Seen:
@@ -55,7 +58,9 @@ async def knock(method: str, url: str, headers: dict[str, str], body: Any) -> Se
         else:
             answer = await exchange.rest()
         exchange.headers.pop("location", None)  # says again what the asker said
-        return Seen(exchange.status, f"{answer.decode()} {exchange.headers}")
+        allow = exchange.headers.get("allow")
+        methods = None if allow is None else frozenset(allow.replace(" ", "").split(","))
+        return Seen(exchange.status, f"{answer.decode()} {exchange.headers}", methods)
 
 
 GLANCES: dict[UUID, Glance] = {}
