@@ -5,6 +5,7 @@ import hashlib
 import json
 import secrets
 import time
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any, Self
@@ -23,7 +24,8 @@ class Served:
         self.paths: list[str] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.url = f"http://{host}:{self.server.server_port}"
-        self._thread = Thread(target=self.server.serve_forever, daemon=True)
+        # It looks twice a second whether it is to end, unless told otherwise.
+        self._thread = Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -33,6 +35,12 @@ class Served:
         self.server.shutdown()
         self.server.server_close()
         self._thread.join(10)
+
+
+@cache
+def usual_key() -> rsa.RSAPrivateKey:
+    """To make one takes as long as a sign-in."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 class Provider(Served):
@@ -45,7 +53,7 @@ class Provider(Served):
             "email": "dora@example.com",
             "email_verified": True,
         }
-        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self.key = usual_key()
         self.codes: dict[str, dict[str, str]] = {}
         self.tokens: set[str] = set()
         super().__init__(self._handler())

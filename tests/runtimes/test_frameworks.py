@@ -79,7 +79,7 @@ class Completions(BaseHTTPRequestHandler):
 def completions(settings: Settings) -> Iterator[type[Completions]]:
     Completions.bodies.clear()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Completions)
-    thread = Thread(target=server.serve_forever)
+    thread = Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     settings.LLM_MODEL = "local-model"
     settings.LLM_BASE_URL = f"http://127.0.0.1:{server.server_port}/v1"
