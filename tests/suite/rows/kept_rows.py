@@ -1,17 +1,17 @@
 """A state of the database that many tests begin with: made once, then put back.
 
-Making Alice's house takes a hundred transactions. Its rows are read once, and copied into the empty
-tables before each further test; what tests have counted in Valkey goes. All tests of a process have
+Making Alice's house takes a hundred transactions. Its rows are read once, and one message inserts
+them before each further test; what tests have counted in Valkey goes. All tests of a process have
 the same ids, so work that outlives a test can still write about a run that is back: what it wrote
 since the test goes, under the lock under which the rows come.
 """
 
 import copy
-import functools
 from typing import Generic, TypeVar
 
 from django.core.cache import cache
 from django.db import connection, transaction
+from psycopg.sql import Literal
 
 from tests import emptying
 
@@ -28,18 +28,19 @@ class KeptRows(Generic[T]):
     """The rows of all tables, and the objects by which tests know them."""
 
     def __init__(self) -> None:
-        self._tables: dict[str, bytes] = {}
+        self._statements = ""
 
     def keep(self, value: T) -> T:
         """Read what ``value`` has put into the database."""
         if emptying.may():
             self._value = copy.deepcopy(value)
-            self._tables = {name: rows for name in emptying.tables() if (rows := _read(name))}
+            rows = [text for name in emptying.tables() if (text := _inserting(name))]
+            self._statements = "; ".join([emptying.statements(OF_A_CAST), *rows])
         return value
 
     def put_back(self) -> T | None:
         """Write it into a database without a cast; None if nothing has been kept."""
-        if not self._tables:
+        if not self._statements:
             return None
         cache.clear()
         emptying.patiently(self._write)
@@ -47,23 +48,17 @@ class KeptRows(Generic[T]):
 
     def _write(self) -> None:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(emptying.statements(OF_A_CAST))
-            for name, rows in self._tables.items():
-                into = f"copy {name} ({_columns(name)}) from stdin"
-                with connection.connection.cursor().copy(into) as written:
-                    written.write(rows)
+            cursor.execute(self._statements)
 
 
-def _read(table: str) -> bytes:
-    with transaction.atomic():
-        connection.ensure_connection()
-        out = f"copy (select {_columns(table)} from {table}) to stdout"  # noqa: S608
-        with connection.connection.cursor().copy(out) as read:
-            return b"".join(bytes(piece) for piece in read)
-
-
-@functools.cache
-def _columns(table: str) -> str:
+def _inserting(table: str) -> str:
+    """The statement that makes the rows of a table anew; empty if it has none."""
     with connection.cursor() as cursor:
         cursor.execute(COLUMNS, [table])
-        return str(cursor.fetchone()[0])
+        (columns,) = cursor.fetchone()
+        cursor.execute(f"select json_agg(t)::text from (select {columns} from {table}) t")  # noqa: S608
+        (rows,) = cursor.fetchone()
+    # Copying them took a message for each table.
+    source = f"json_populate_recordset(null::{table}, {Literal(rows).as_string()})"
+    into = f"insert into {table} ({columns}) overriding system value"
+    return f"{into} select {columns} from {source}" if rows else ""  # noqa: S608

@@ -2,8 +2,7 @@
 
 import pytest
 from django.core.cache import cache
-from django.db import connection
-from psycopg.errors import UniqueViolation
+from django.db import IntegrityError, connection
 
 from agui_host.teams.models import ApiKey, AuditEntry, Team
 from events.models import Event
@@ -67,5 +66,5 @@ def test_nothing_is_put_among_other_rows(monkeypatch: pytest.MonkeyPatch) -> Non
     set_stage(monkeypatch)
     memory: KeptRows[object] = KeptRows()
     memory.keep(gathered())
-    with pytest.raises(UniqueViolation):
+    with pytest.raises(IntegrityError):
         memory.put_back()
