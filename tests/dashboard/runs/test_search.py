@@ -326,7 +326,7 @@ class TestErrorAndText:
         monkeypatch.setattr(words, "ENOUGH", enough)
         monkeypatch.setattr(histogram, "FEWEST", 3)
         expected = []
-        for number in range(11):
+        for number in range(8):
             run = start(cast.alice, threadId=f"order {number}")
             if number % 2:
                 fail(run)
