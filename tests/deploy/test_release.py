@@ -19,7 +19,7 @@ from tests.house.repository import ROOT
 from tests.needs import missing, need
 from tests.suite import versions
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PINS = re.compile(r"^([\w.-]+)(?:\[[\w,-]+\])?==([^ \\;]+)", re.MULTILINE)
 LINK = re.compile(r"""(?:href|src)="(?![a-z]+:|//)([^"?]+)""")
 ID = re.compile(r"""\b(?:id|name)="([^"]+)""")
