@@ -172,7 +172,8 @@ site: .venv/release.stamp
 # node's npm writes both formats of the client; PATH names it.
 release: .venv/release.stamp
 	rm -rf dist && mkdir dist
-	.venv/release/bin/python -m build --no-isolation --outdir dist .
+	trap 'rm -f agui_project/COMMIT' EXIT; git rev-parse HEAD > agui_project/COMMIT && \
+		.venv/release/bin/python -m build --no-isolation --outdir dist .
 	.venv/release/bin/python -m build --no-isolation --outdir dist agui_client
 	npm --prefix $(CLIENT) ci --no-audit --no-fund --loglevel=error </dev/null
 	npm --prefix $(CLIENT) run build </dev/null

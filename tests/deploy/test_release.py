@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import tarfile
@@ -15,6 +16,7 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
+from agui_host import folders
 from tests.house.repository import ROOT
 from tests.needs import missing, need
 from tests.suite import versions
@@ -89,6 +91,20 @@ def test_every_package_is_built_with_its_metadata(clone: Path) -> None:
     for line in (dist / "SHA256SUMS").read_text().splitlines():
         digest, name = line.split()
         assert sha256((dist / name).read_bytes()).hexdigest() == digest
+
+
+def test_a_released_host_names_its_commit(
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "ROOT", tmp_path)
+    with zipfile.ZipFile(next((clone / "dist").glob("agui_run_host-*.whl"))) as wheel:
+        wheel.extractall(tmp_path, ["agui_project/release.py", "agui_project/COMMIT"])
+    installed = runpy.run_path(str(tmp_path / "agui_project/release.py"))
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=clone, capture_output=True, text=True, check=True
+    ).stdout
+    assert installed["commit"]() == head[:12]
+    assert not (clone / "agui_project/COMMIT").exists()
 
 
 def test_the_bill_of_materials_has_every_pin(clone: Path) -> None:
