@@ -98,8 +98,10 @@ def test_a_released_host_names_its_commit(
 ) -> None:
     monkeypatch.setattr(folders, "ROOT", tmp_path)
     with zipfile.ZipFile(next((clone / "dist").glob("agui_run_host-*.whl"))) as wheel:
-        wheel.extractall(tmp_path, ["agui_project/release.py", "agui_project/COMMIT"])
-    installed = runpy.run_path(str(tmp_path / "agui_project/release.py"))
+        module, _ = (
+            wheel.extract(f"agui_project/{name}", tmp_path) for name in ("release.py", "COMMIT")
+        )
+    installed = runpy.run_path(module)
     head = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=clone, capture_output=True, text=True, check=True
     ).stdout
