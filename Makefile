@@ -63,7 +63,7 @@ help:
 	@echo "make bench-peers  this host beside CopilotKit's runtime and bare servers (needs Node)"
 	@echo "make bench-durable this host beside AgentServer, DBOS, Agno, Aegra and the floor (the index, Python 3.12)"
 	@echo "make site         docs/ as a site of static files in site/"
-	@echo "make release      dist/: the wheels, the npm package and what each is made of (SBOM); nothing is published"
+	@echo "make release      dist/: the wheels, the npm package, bills of materials and checksums; nothing is published"
 	@echo "make client       clients/js built, and its modules that the host serves copied"
 	@echo "make audit        known holes in the pinned requirements (needs a package index)"
 	@echo "make lock         resolve the pinned requirements again (needs uv)"
@@ -172,14 +172,17 @@ site: .venv/release.stamp
 # node's npm writes both formats of the client; PATH names it.
 release: .venv/release.stamp
 	rm -rf dist && mkdir dist
-	.venv/release/bin/python -m build --no-isolation --outdir dist .
+	trap 'rm -f agui_project/COMMIT' EXIT; git rev-parse HEAD > agui_project/COMMIT && \
+		.venv/release/bin/python -m build --no-isolation --outdir dist .
 	.venv/release/bin/python -m build --no-isolation --outdir dist agui_client
 	npm --prefix $(CLIENT) ci --no-audit --no-fund --loglevel=error </dev/null
 	npm --prefix $(CLIENT) run build </dev/null
 	npm pack --ignore-scripts --loglevel=error --pack-destination dist ./$(CLIENT) </dev/null
 	.venv/release/bin/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml \
 		-o dist/agui-run-host.cdx.json requirements/run.lock
-	npm --prefix $(CLIENT) sbom --omit dev --sbom-format cyclonedx > dist/agui-host-client.cdx.json
+	npm --prefix $(CLIENT) sbom --omit dev --sbom-format cyclonedx > dist/named-by-folder
+	sed 's/"name": "js"/"name": "agui-host-client"/' dist/named-by-folder > dist/agui-host-client.cdx.json
+	rm dist/named-by-folder
 	cd dist && sha256sum * > SHA256SUMS
 
 counts: .venv/dev.stamp

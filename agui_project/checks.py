@@ -17,7 +17,7 @@ OLDEST = 150_000
 LONGEST_HEARTBEAT = 25
 SHORTEST_LIVENESS = 3
 OWN = "agui"
-"""The tag of those that need the settings only; a worker checks nothing else before it starts."""
+"""The tag of checks that need the settings only; a worker checks nothing else before it starts."""
 
 
 @register(Tags.database)

@@ -19,8 +19,16 @@ def version() -> str:
 
 @functools.cache
 def commit() -> str:
-    """The commit: AGUI_COMMIT, which an image sets, or a clone's own; ``unknown`` otherwise."""
-    return (settings.AGUI_COMMIT or _of_clone(folders.ROOT))[:SHORT]
+    """The commit: AGUI_COMMIT, which an image sets, a clone's own, or a released package's."""
+    return (settings.AGUI_COMMIT or _of_clone(folders.ROOT) or _of_package() or "unknown")[:SHORT]
+
+
+def _of_package() -> str:
+    """The commit that ``make release`` writes next to this file."""
+    try:
+        return Path(__file__).with_name("COMMIT").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _of_clone(root: Path) -> str:
@@ -40,4 +48,4 @@ def _of_clone(root: Path) -> str:
         lines = (common / "packed-refs").read_text().splitlines()
         return next(line.split()[0] for line in lines if line.endswith(f" {name}"))
     except (OSError, StopIteration):
-        return "unknown"
+        return ""

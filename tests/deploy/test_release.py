@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import runpy
+import shutil
 import subprocess
 import tarfile
 import zipfile
@@ -14,46 +16,63 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
+from agui_host import folders
 from tests.house.repository import ROOT
 from tests.needs import missing, need
 from tests.suite import versions
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PINS = re.compile(r"^([\w.-]+)(?:\[[\w,-]+\])?==([^ \\;]+)", re.MULTILINE)
 LINK = re.compile(r"""(?:href|src)="(?![a-z]+:|//)([^"?]+)""")
 ID = re.compile(r"""\b(?:id|name)="([^"]+)""")
 MOST_SOURCE = 3_000_000
 """Bytes of a source distribution."""
+WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
+BUILD = [step["run"] for step in WORKFLOW["jobs"]["build"]["steps"] if "run" in step]
+OF_A_TAG = {'python3 -m tests.suite.versions "$TAG"', "make audit"}
+"""Steps that need the day of the release: the changelog's date, and the index's known holes."""
+URL = "https://github.com/Acme/agui"
+LOCK = "requirements/release.lock"
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clean clone in which the steps of the workflow's job ``build`` have run."""
+    assert set(BUILD) > OF_A_TAG
     clone = tmp_path_factory.mktemp("release") / "clone"
     subprocess.run(["git", "clone", "-q", ROOT, clone], check=True, timeout=60)
-    (clone / ".venv").symlink_to(ROOT / ".venv")  # what pip has installed for the other tests
+    # What pip has installed for the other tests; the lock's time tells make that it is installed.
+    (clone / ".venv").symlink_to(ROOT / ".venv")
+    if (clone / LOCK).read_bytes() == (ROOT / LOCK).read_bytes():
+        shutil.copystat(ROOT / LOCK, clone / LOCK)
     path = f"{need('node').parent}{os.pathsep}{os.environ['PATH']}"
-    for target in ("release", "site"):
+    for step in BUILD:
+        if step in OF_A_TAG:
+            continue
         done = subprocess.run(
-            ["make", target], cwd=clone, env={**os.environ, "PATH": path}, timeout=400,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            ["bash", "-ec", step], cwd=clone, env={**os.environ, "PATH": path, "URL": URL},
+            timeout=400, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         )  # fmt: skip
         if done.returncode:
-            missing(f"make {target}: {(done.stdout + done.stderr)[-1500:]}")
+            missing(f"{step}: {(done.stdout + done.stderr)[-1500:]}")
     return clone
 
 
-def metadata(wheel: Path) -> dict[str, str]:
+def about(wheel: Path, name: str) -> bytes:
+    """A file about the wheel's package."""
     with zipfile.ZipFile(wheel) as archive:
-        name = next(each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
-        return dict(message_from_bytes(archive.read(name)).items())
+        return archive.read(f"{'-'.join(wheel.name.split('-')[:2])}.dist-info/{name}")
 
 
 def test_every_package_is_built_with_its_metadata(clone: Path) -> None:
     version = versions.versions()["pyproject.toml"]
     dist = clone / "dist"
+    licence = (ROOT / "LICENSE").read_bytes()
     for name in ("agui_run_host", "agui_client"):
-        fields = metadata(dist / f"{name}-{version}-py3-none-any.whl")
+        wheel = dist / f"{name}-{version}-py3-none-any.whl"
+        fields = dict(message_from_bytes(about(wheel, "METADATA")).items())
+        assert about(wheel, "licenses/LICENSE") == licence
+        assert fields["Project-URL"] == f"Repository, {URL}"
         assert fields["License-Expression"] == "Apache-2.0"
         assert fields["Description-Content-Type"] == "text/markdown"
         assert fields["Requires-Python"] == ">=3.11"
@@ -65,11 +84,29 @@ def test_every_package_is_built_with_its_metadata(clone: Path) -> None:
     with tarfile.open(dist / f"agui-host-client-{version}.tgz") as archive:
         files = set(archive.getnames())
         package = json.load(archive.extractfile("package/package.json") or pytest.fail("no file"))
+        assert (archive.extractfile("package/LICENSE") or pytest.fail("no file")).read() == licence
     assert package["license"] == "Apache-2.0"
+    assert package["repository"] == {"type": "git", "url": f"git+{URL}.git"}
     assert "package/dist/index.mjs" in files
     for line in (dist / "SHA256SUMS").read_text().splitlines():
         digest, name = line.split()
         assert sha256((dist / name).read_bytes()).hexdigest() == digest
+
+
+def test_a_released_host_names_its_commit(
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "ROOT", tmp_path)
+    with zipfile.ZipFile(next((clone / "dist").glob("agui_run_host-*.whl"))) as wheel:
+        module, _ = (
+            wheel.extract(f"agui_project/{name}", tmp_path) for name in ("release.py", "COMMIT")
+        )
+    installed = runpy.run_path(module)
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=clone, capture_output=True, text=True, check=True
+    ).stdout
+    assert installed["commit"]() == head[:12]
+    assert not (clone / "agui_project/COMMIT").exists()
 
 
 def test_the_bill_of_materials_has_every_pin(clone: Path) -> None:
@@ -78,8 +115,9 @@ def test_the_bill_of_materials_has_every_pin(clone: Path) -> None:
     pins = PINS.findall((clone / "requirements/run.lock").read_text())
     assert {(name.lower(), version) for name, version in pins} <= components
     javascript = json.loads((clone / "dist/agui-host-client.cdx.json").read_text())
-    purl = javascript["metadata"]["component"]["purl"]
-    assert purl.startswith("pkg:npm/agui-host-client@")
+    component = javascript["metadata"]["component"]
+    assert component["purl"].startswith("pkg:npm/agui-host-client@")
+    assert component["name"] == "agui-host-client"
 
 
 def test_the_site_has_every_page_and_its_search(clone: Path) -> None:
@@ -125,11 +163,11 @@ def test_one_version_everywhere_and_a_tag_must_be_it() -> None:
 
 
 def test_only_a_tag_publishes_and_only_what_was_tested() -> None:
-    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
-    assert workflow[True] == {"push": {"tags": ["v[0-9]+.[0-9]+.[0-9]+"]}}
-    jobs = workflow["jobs"]
-    steps = [step.get("run", "") for step in jobs["build"]["steps"]]
-    assert {"make release", "make site", "make audit"} <= set(steps)
+    assert WORKFLOW[True] == {"push": {"tags": ["v[0-9]+.[0-9]+.[0-9]+"]}}
+    jobs = WORKFLOW["jobs"]
+    assert {"make release", "make site", "make audit"} <= set(BUILD)
+    (publishes,) = [step["run"] for step in jobs["npm"]["steps"] if "run" in step]
+    assert publishes.endswith(" ./dist/*.tgz"), "npm takes dist/… for a repository of GitHub's"
     for name in ("pypi", "npm", "image"):
         assert set(jobs[name]["needs"]) == {"test", "build"}
         assert jobs[name]["permissions"]["id-token"] == "write"

@@ -1,5 +1,7 @@
 """The docs agent and 30 questions of newcomers: a page that answers is among its first three."""
 
+import pytest
+
 from agui_host.runtimes.builtin import doc_search
 
 ENOUGH = 24
@@ -37,6 +39,39 @@ QUESTIONS = {
     "Can I run it without Redis?": "quickstart howto-valkey settings",
     "How much memory and disk do I need?": "sizes deploy limits",
 }
+# In other words, and with those of operators; written before the search was tried with them.
+FURTHER_QUESTIONS = {
+    "What do I have to install before make run works?": "README quickstart",
+    "Port 8000 is already taken, how do I change it?": "settings quickstart README",
+    "My browser tab was closed, is the answer lost?": "README quickstart architecture",
+    "Send a chat message with curl": "quickstart README protocol examples/openai",
+    "Write my first agent in Python": "README agents howto-python",
+    "Wrap my LangGraph graph": "examples/frameworks agents howto-durable",
+    "Use pydantic-ai with this server": "examples/frameworks agents howto-durable",
+    "Run Claude Code as an agent": "howto-process examples/command-line/README agents",
+    "The agent needs a yes or no from a human before it deletes something": "agents howto-answer",
+    "Show progress steps and intermediate state to the user": "agents howto-process protocol",
+    "Unit tests for an agent without a server": "howto-test-agents",
+    "Mask e-mail addresses and credit card numbers in the output": "howto-middleware howto-share",
+    "Give the model our company documents (RAG)": "howto-context agents",
+    "React front end: which npm package?": "howto-javascript howto-copilotkit",
+    "Reconnect after the network dropped": "howto-javascript howto-python protocol howto-socket",
+    "Token expired or 401 unauthorized, what is wrong?": "protocol permissions howto-end-users",
+    "How do my customers log in, each with their own conversations?": "howto-end-users",
+    "See how many tokens and dollars last month cost": "howto-usage howto-budgets",
+    "Where do I find runs that failed yesterday?": "howto-inspect howto-issues",
+    "How does this compare with LangGraph Platform or Bedrock AgentCore?": "compared",
+    "Size of the server for 100 concurrent users": "sizes",
+    "Mails are not sent": "operations deploy settings howto-people",
+    "Streams arrive all at once behind my reverse proxy": "operations deploy",
+    "Delete everything about a former employee (GDPR)": "personal-data howto-retention howto-scim",
+    "An alert woke me up: queue is growing, add workers?": "operations howto-monitoring",
+    "Database password rotation without downtime": "operations howto-postgresql settings",
+    "Which environment variables are there?": "settings",
+    "Configure teams and members as code in git": "howto-apply",
+    "Too many connections to Postgres": "operations howto-postgresql",
+    "Move the host to another machine": "backup deploy upgrade operations",
+}
 
 
 def first_pages(question: str) -> list[str]:
@@ -45,12 +80,13 @@ def first_pages(question: str) -> list[str]:
     return [hit.file.removeprefix("docs/").removesuffix(".md") for hit in hits]
 
 
-def test_the_docs_agent_answers_newcomers() -> None:
-    hits = {question: first_pages(question) for question in QUESTIONS}
+@pytest.mark.parametrize("questions", [QUESTIONS, FURTHER_QUESTIONS], ids=["first", "further"])
+def test_the_docs_agent_answers_newcomers(questions: dict[str, str]) -> None:
+    hits = {question: first_pages(question) for question in questions}
     missed = {
         question: pages
         for question, pages in hits.items()
-        if not set(pages) & set(QUESTIONS[question].split())
+        if not set(pages) & set(questions[question].split())
     }
-    assert len(QUESTIONS) == 30
-    assert len(missed) <= len(QUESTIONS) - ENOUGH, missed
+    assert len(questions) == 30
+    assert len(missed) <= len(questions) - ENOUGH, missed
