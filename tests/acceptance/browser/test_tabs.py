@@ -1,5 +1,6 @@
 """Many pages of live runs in one browser: over HTTP/1.1 it has six connections for all of them."""
 
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -17,9 +18,10 @@ TABS = 9
 
 @pytest.mark.parametrize("kind", ["one run", "a run each"])
 def test_the_ninth_tab_loads_and_each_sees_what_comes(
-    open_page: Open, host: Host, kind: str
+    open_page: Open, host: Host, tmp_path: Path, kind: str
 ) -> None:
-    endless = [{"text": "first"}, {"sleep": 8}, {"text": "second"}, {"forever": True}]
+    gate = tmp_path / "gate"
+    endless = [{"text": "first"}, {"until": str(gate)}, {"text": "second"}, {"forever": True}]
     number = 1 if kind == "one run" else TABS
     runs = [
         host.begin("scripted", script=endless, threadId=f"tabs-{uuid4()}")["id"]
@@ -33,6 +35,7 @@ def test_the_ninth_tab_loads_and_each_sees_what_comes(
         tabs.append(tab)
     for tab in tabs:
         expect(tab.locator(".message.assistant").first).to_contain_text("first", timeout=20_000)
+    gate.touch()
     for tab in tabs:
         expect(tab.locator(".message.assistant").last).to_contain_text("second", timeout=30_000)
     with host.client() as client:
