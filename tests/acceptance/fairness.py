@@ -1,13 +1,13 @@
 """Two teams and one worker: A has a backlog, B starts something now and then. Who waits?"""
 
-import json
 import time
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import httpx
+import psycopg
 
+from agui_host.embedded import paths
 from tests.acceptance.host import Host, wait_for
 
 CHUNK = 1_000
@@ -32,11 +32,10 @@ for _ in range({runs}):
     lifecycle.start(agent.team, agent, run_agent_input.parse(dict(request)), started_by="user:a")
 """
 REPORT = """
-import json
-from runs.models import Run
-rows = Run.objects.unscoped("a measurement")
-rows = rows.values_list("team__slug", "created_at", "started_at", "ended_at")
-print(json.dumps([[str(value) if value else None for value in row] for row in rows]))
+select t.slug, extract(epoch from r.created_at)::float,
+       coalesce(extract(epoch from r.started_at)::float, 'infinity'),
+       coalesce(extract(epoch from r.ended_at)::float, 'infinity')
+from runs_run r join teams_team t on t.id = r.team_id
 """
 
 
@@ -68,9 +67,10 @@ class Seen:
 def observe(host: Host, *, backlog: int, seconds: float, slots: int, starts: int) -> Seen:
     """Queue A's backlog of runs of ``seconds``, then let B start one every second."""
     host.worker.stop()
-    host.python(TEAM_B)
+    before = TEAM_B
     for _ in range(0, backlog, CHUNK):
-        host.python(BACKLOG.format(seconds=seconds, runs=min(CHUNK, backlog)))
+        host.python(before + BACKLOG.format(seconds=seconds, runs=min(CHUNK, backlog)))
+        before = ""
     host.spawn(host.worker)
     host.wait_ready()
     wait_for(lambda: _running(host) >= slots, "all slots to be taken")
@@ -81,7 +81,8 @@ def observe(host: Host, *, backlog: int, seconds: float, slots: int, starts: int
             time.sleep(max(0.0, began + number - time.monotonic()))
             ids.append(_start(client, seconds))
         wait_for(lambda: all(_ended(client, each) for each in ids[-3:]), "B's runs to end")
-    return _judge([_span(*row) for row in json.loads(host.python(REPORT))], slots)
+    with psycopg.connect(host=str(paths.socket_dir(host.data)), user="postgres") as link:
+        return _judge([Span(*row) for row in link.execute(REPORT)], slots)
 
 
 def _running(host: Host) -> int:
@@ -99,11 +100,6 @@ def _start(client: httpx.Client, seconds: float) -> str:
 
 def _ended(client: httpx.Client, run_id: str) -> bool:
     return client.get(f"/api/v1/runs/{run_id}").json()["ended_at"] is not None
-
-
-def _span(team: str, *times: str | None) -> Span:
-    never = float("inf")
-    return Span(team, *(datetime.fromisoformat(at).timestamp() if at else never for at in times))
 
 
 def _judge(spans: list[Span], slots: int) -> Seen:

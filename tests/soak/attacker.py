@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from itertools import count
 from typing import Any
@@ -45,15 +45,22 @@ class Attacker:
     def count(self, attack: str, answer: object) -> None:
         self.answers.setdefault(attack, Counter())[str(answer)] += 1
 
-    async def repeat(
-        self, name: str, attack: Round, copies: int, rounds: int | None = None
-    ) -> None:
-        """Until the time is over, or for so many rounds of each copy if that ends sooner."""
-        await asyncio.gather(*(self._repeat(name, attack, rounds) for _ in range(copies)))
+    async def repeat(self, name: str, attack: Round, copies: int) -> None:
+        """Until the time is over."""
+        await asyncio.gather(
+            *(self._repeat(name, attack, count(), self.until) for _ in range(copies))
+        )
 
-    async def _repeat(self, name: str, attack: Round, rounds: int | None) -> None:
-        for _ in count() if rounds is None else range(rounds):
-            if (left := self.until - time.monotonic()) <= 0:
+    async def play_rounds(self, name: str, attack: Round, copies: int, rounds: int) -> None:
+        """So many rounds of each copy, or fewer if the seconds of an attacker are over before."""
+        until = time.monotonic() + self.seconds
+        await asyncio.gather(
+            *(self._repeat(name, attack, range(rounds), until) for _ in range(copies))
+        )
+
+    async def _repeat(self, name: str, attack: Round, rounds: Iterable[int], until: float) -> None:
+        for _ in rounds:
+            if (left := until - time.monotonic()) <= 0:
                 return
             try:
                 async with asyncio.timeout(left):

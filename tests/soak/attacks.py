@@ -1,9 +1,9 @@
 """One team attacks the host in every way at once: ``python -m tests.soak.attacks URL KEY SECONDS``.
 
 Each attack is one round of something; a few copies of it go round and round until the time is
-over. With a fourth argument, ``each``, they come one after another, each for a few rounds, and for
-that time at most; with ``dear``, all that cost more than their bytes show, at once. What the host
-answered is printed as JSON: {attack: {answer: count}}.
+over. With a fourth argument, ``each``, they come one after another, a few at once, each for two
+rounds and for that time at most; with ``dear``, all that cost more than their bytes show, at once.
+What the host answered is printed as JSON: {attack: {answer: count}}.
 """
 
 import asyncio
@@ -25,8 +25,11 @@ MEGABYTE = "a" * 1_000_000
 BOMB = r"^(a+)+$"
 BAD = "a" * 60 + "!"
 STUCK_EVERY = 75.0
-ROUNDS = 3
-"""Of each copy, when attacks come one after another: the third has the callbacks of the others."""
+ROUNDS, AT_ONCE = 2, 8
+"""When attacks come one after another: rounds of each copy, and attacks at the same time.
+
+An attack with a long callback has one in each round. Many wait for the host for most of their time.
+"""
 SEED = r"""
 from django.core.exceptions import ValidationError
 from agui_host.runtimes.models import Agent
@@ -200,15 +203,19 @@ ATTACKS: dict[str, tuple[Round, int]] = {
 
 
 async def attack(url: str, key: str, seconds: float, mode: str = "") -> dict[str, dict[str, int]]:
-    """Everything at once for so many seconds, or one after another, each for that time at most."""
+    """Everything at once for so many seconds, or a few at once, each for that time at most."""
     attacks = DEAR if mode == "dear" else ATTACKS
     attacker = Attacker(url, key, seconds)
     async with attacker.client, dear_agents.serving() as agents, dear_connections.owed(attacker):
         await dear_agents.register(attacker, agents)
         if mode == "each":
-            for name, how in attacks.items():
-                attacker.until = time.monotonic() + seconds
-                await attacker.repeat(name, *how, rounds=ROUNDS)
+            free = asyncio.Semaphore(AT_ONCE)
+
+            async def play(name: str, attack: Round, copies: int) -> None:
+                async with free:
+                    await attacker.play_rounds(name, attack, copies, ROUNDS)
+
+            await asyncio.gather(*(play(name, *how) for name, how in attacks.items()))
         else:
             attacker.until = time.monotonic() + seconds
             await asyncio.gather(*(attacker.repeat(name, *how) for name, how in attacks.items()))

@@ -21,6 +21,8 @@ from tests.suite import clusters
 STEPS = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
 START = 60.0
 USER = "postgres"
+AS_APPLICATION = {"AGUI_DATABASE_APP_PASSWORD": "a-password-of-the-application"}
+"""Settings that hosts on such servers share, so that one cluster is kept for all of them."""
 FOLLOWS = "select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum')"
 FOLLOWERS = "select count(*) from pg_stat_replication"
 OPTIONS = ("listen_addresses=127.0.0.1", "fsync=off", "max_connections=200", "wal_log_hints=on",
@@ -183,10 +185,17 @@ def start_seeded(host: Host, primary: Server) -> None:
     if cluster.copy_to(host.data):
         primary.start()
         return
-    primary.create().start()
+    is_plain = all(name.startswith("AGUI_DATABASE") for name in shaping)
+    is_seeded = is_plain and clusters.of_hosts(SEED).copy_to(host.data)
+    if is_seeded:  # an embedded cluster, to which migrating adds the roles of these settings
+        (host.data / "postgres").rename(primary.folder)
+    else:
+        primary.create()
+    primary.start()
     host.env["DATABASE_URL"] = url_of(primary.port)
     host.manage("migrate", "-v0")
-    host.python(SEED)
+    if not is_seeded:
+        host.python(SEED)
     primary.stop()
     cluster.keep(host.data)
     primary.start()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.engines.haproxy import ProxiedHost
+from tests.acceptance.engines.replicated import AS_APPLICATION
 from tests.acceptance.engines.test_promotion import AFTER, started
 from tests.acceptance.host import wait_for
 from tests.acceptance.recovery.test_recovery import Reader
@@ -20,7 +21,7 @@ READERS, WORDS, RATE = 4, 400, 20
 @pytest.fixture
 def proxied(data_dir: Path) -> Iterator[ProxiedHost]:
     need("haproxy")
-    host = ProxiedHost(data_dir, AGUI_DATABASE_APP_PASSWORD="a-password-of-the-application")
+    host = ProxiedHost(data_dir, **AS_APPLICATION)
     try:
         host.start()
         yield host

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.acceptance.engines.replicated import ReplicatedHost
+from tests.acceptance.engines.replicated import AS_APPLICATION, ReplicatedHost
 from tests.acceptance.host import Host, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -23,7 +23,7 @@ STREAM = {"accept": "text/event-stream"}
 
 @pytest.fixture
 def replicated(data_dir: Path) -> Iterator[ReplicatedHost]:
-    host = ReplicatedHost(data_dir)
+    host = ReplicatedHost(data_dir, **AS_APPLICATION)
     try:
         host.start()
         yield host

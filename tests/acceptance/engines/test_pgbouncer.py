@@ -1,6 +1,5 @@
 """A host whose web process reaches PostgreSQL through PgBouncer, in transaction mode."""
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +13,14 @@ from tests.acceptance.host import ROOT, Host, wait_for
 from tests.acceptance.recovery.test_recovery import TWO, Reader
 from tests.backends.servers.bouncer import PgBouncer
 from tests.conftest import own_data_dir
+from tests.suite.warm import client
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 SESSIONS = 2
+LOOKS = 48
+"""Of twelve threads, whose statements take turns in these sessions."""
+APPLICATION = "tests.acceptance.engines.application"
 PASSWORD = "a-password-of-the-application"
 OTHER_KEY = "charlie-key-of-the-acceptance-tests-01"
 OTHER_TEAM = f"""
@@ -56,6 +59,7 @@ def pooled() -> Iterator[Pooled]:
             }
             try:
                 host.start()
+                host.python(OTHER_TEAM + EXTERNAL)
                 yield Pooled(host, bouncer)
             finally:
                 host.stop()
@@ -78,72 +82,60 @@ def test_runs_stream_and_start_as_without_it(pooled: Pooled) -> None:
 
 def test_two_teams_through_the_same_sessions_see_their_own_only(pooled: Pooled) -> None:
     host, bouncer = pooled
-    host.python(OTHER_TEAM)
     mine = {host.begin(script=TWO)["id"] for _ in range(3)}
-    with host.client(OTHER_KEY) as client:
+    with host.client(OTHER_KEY) as other:
         body = {"agent": "scripted", "input": {"forwardedProps": {"script": TWO}}}
-        theirs = {client.post("/api/v1/runs", json=body).json()["id"] for _ in range(3)}
+        theirs = {other.post("/api/v1/runs", json=body).json()["id"] for _ in range(3)}
     sessions: set[int] = set()
     left: set[tuple[Any, ...]] = set()
 
     def look(number: int) -> None:
-        key, own, foreign = (host.key, mine, theirs) if number % 2 else (OTHER_KEY, theirs, mine)
-        with host.client(key) as client:
-            listed = {row["id"] for row in client.get("/api/v1/runs").json()["results"]}
-            assert own <= listed
-            assert not foreign & listed
-            for run_id in foreign:
-                assert client.get(f"/api/v1/runs/{run_id}").status_code == 404
+        team, own, foreign = looking[number % 2]
+        listed = {row["id"] for row in team.get("/api/v1/runs").json()["results"]}
+        assert own <= listed
+        assert not foreign & listed
+        for run_id in foreign:
+            assert team.get(f"/api/v1/runs/{run_id}").status_code == 404
         with bouncer.connect("postgres_app") as link:
             session, *rest = link.execute(LEFT).fetchone() or ()
             sessions.add(session)
             left.add(tuple(rest))
 
-    with ThreadPoolExecutor(12) as threads:
-        list(threads.map(look, range(120)))
+    with host.client(OTHER_KEY) as other, host.client() as our, ThreadPoolExecutor(12) as threads:
+        looking = [(other, theirs, mine), (our, mine, theirs)]
+        list(threads.map(look, range(LOOKS)))
     assert len(sessions) <= SESSIONS + 1, "they shared them"
     # No role that was taken, no team's scope, no row of anybody, and no lock.
     assert left == {("postgres_app", "none", "", 0, 0)}
 
 
 def test_a_worker_without_the_direct_address_is_refused_in_a_line(pooled: Pooled) -> None:
-    host = pooled.host
-    env = {name: value for name, value in host.env.items() if name != "DATABASE_DIRECT_URL"}
-    done = subprocess.run(
-        [sys.executable, "manage.py", "run_worker"],
-        cwd=ROOT, env=env, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode != 0
-    last = done.stderr.strip().splitlines()[-1]
+    last = refused(pooled.host, "agui_project", "run_worker", DATABASE_DIRECT_URL=None)
     assert "set DATABASE_DIRECT_URL to the address of PostgreSQL itself." in last
 
 
 def test_a_web_process_that_would_take_a_role_is_refused_in_a_line(pooled: Pooled) -> None:
-    host = pooled.host
-    env = {**host.env, "AGUI_DATABASE_APP_PASSWORD": ""}
-    done = subprocess.run(
-        [sys.executable, "-c", "from agui_host.web.application import application; application()"],
-        cwd=ROOT, env=env, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode != 0
-    assert "log in as postgres_app (AGUI_DATABASE_APP_PASSWORD)" in done.stderr.splitlines()[-1]
+    last = refused(pooled.host, APPLICATION, AGUI_DATABASE_APP_PASSWORD="")
+    assert "log in as postgres_app (AGUI_DATABASE_APP_PASSWORD)" in last
 
 
 def test_a_web_process_that_would_listen_through_it_is_refused_in_a_line(pooled: Pooled) -> None:
-    host = pooled.host
-    env = {name: value for name, value in host.env.items() if name != "DATABASE_DIRECT_URL"}
-    done = subprocess.run(
-        [sys.executable, "-c", "from agui_host.web.application import application; application()"],
-        cwd=ROOT, env={**env, "REDIS_URL": ""}, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    last = refused(pooled.host, APPLICATION, DATABASE_DIRECT_URL=None, REDIS_URL="")
+    assert "DATABASE_DIRECT_URL: without Valkey" in last
+
+
+def refused(host: Host, module: str, *arguments: str, **settings: str | None) -> str:
+    """The last line of a process with other settings, which does not start; None: without one."""
+    env = {n: v for n, v in (host.env | settings).items() if v is not None}
+    command = [sys.executable, "-m", module, *arguments]
+    done = client.run(command, env=env, cwd=ROOT, timeout=60)
     assert done.returncode != 0
-    assert "DATABASE_DIRECT_URL: without Valkey" in done.stderr.splitlines()[-1]
+    return done.stderr.strip().splitlines()[-1]
 
 
 def test_a_producers_next_batch_is_of_the_new_epoch(pooled: Pooled) -> None:
     """The pooler's clients stay connected when the database's history becomes another."""
     host = pooled.host
-    host.python(EXTERNAL)
     run = host.begin("fed")["id"]
     assert feed(host, run, 0, "before") == 200
     host.manage("migrate", "--restored", "-v0")

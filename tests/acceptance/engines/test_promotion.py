@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.acceptance.engines.replicated import ReplicatedHost, Server
+from tests.acceptance.engines.replicated import AS_APPLICATION, ReplicatedHost, Server
 from tests.acceptance.host import Host, wait_for
 from tests.acceptance.recovery.test_recovery import TWO, Reader
 
@@ -30,7 +30,7 @@ select count(*) from procrastinate_periodic_defers where defer_timestamp > %s
 
 @pytest.fixture
 def replicated(data_dir: Path) -> Iterator[ReplicatedHost]:
-    host = ReplicatedHost(data_dir, AGUI_DATABASE_APP_PASSWORD="a-password-of-the-application")
+    host = ReplicatedHost(data_dir, **AS_APPLICATION)
     try:
         host.start()
         yield host

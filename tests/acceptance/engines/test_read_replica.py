@@ -3,15 +3,13 @@
 import re
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from agui_host.embedded import embedded
-from tests.acceptance.engines.replicated import Pair, Server, start_seeded, url_of
+from tests.acceptance.engines.replicated import AS_APPLICATION, Pair, Server, start_seeded, url_of
 from tests.acceptance.engines.test_pgbouncer import OTHER_KEY, OTHER_TEAM
 from tests.acceptance.engines.test_promotion import END_ALL, started
 from tests.acceptance.host import Host, wait_for
@@ -24,35 +22,43 @@ METRICS_KEY = "metrics-key-of-the-read-replica-000001"
 AT_ONCE = 8.0
 """Seconds in which the primary answers, whatever became of the replica."""
 APPLICATION = "select count(*) from pg_stat_activity where usename = 'postgres_app'"
+EPOCHS = "select count(*) from events_epoch"
 PASSED = "select pg_last_wal_replay_lsn() > %s::pg_lsn"
 FILL = "select count(pg_logical_emit_message(false, 'test', repeat('x', 1000000))) from " \
        "generate_series(1, 8)"  # fmt: skip
 
 
 class ReadingHost(Host):
-    """A host with a primary in DATABASE_URL and its asynchronous standby as a read replica."""
+    """A host with a primary in DATABASE_URL and its asynchronous standby as a read replica.
+
+    DATABASE_URL names another server as well, which a test starts.
+    """
 
     pair: Pair
+    other: Server
 
-    def start(self, *, fsync: bool = False, other: Server | None = None) -> "ReadingHost":
+    def start(self, *, fsync: bool = False) -> "ReadingHost":
         self.engines = embedded.start(self.data, postgres=False)
         self.pair = Pair(self.data)
+        self.other = Server(self.data / "servers" / "three")
         start_seeded(self, self.pair.primary)
         self.pair.standby.follow(self.pair.primary)
-        ports = [self.pair.primary.port, *([other.port] if other else [])]
-        self.env["DATABASE_URL"] = url_of(*ports)
+        self.env["DATABASE_URL"] = url_of(self.pair.primary.port, self.other.port)
         self.env["DATABASE_REPLICA_URL"] = url_of(self.pair.standby.port)
         self.spawn(self.web)
         self.spawn(self.worker)
         self.wait_ready()
         self.wait_replica("ok")
-        if other:
-            other.follow(self.pair.primary)
         return self
 
     def stop(self) -> None:
         super().stop()
         self.pair.stop()
+        self.other.stop()
+
+    def outdated(self) -> int:
+        """How often web and worker have left a primary of a history that has ended."""
+        return (self.log_of(self.web) + self.log_of(self.worker)).count("database.outdated")
 
     def wait_replica(self, state: str) -> None:
         def has_it() -> bool:
@@ -84,24 +90,15 @@ class ReadingHost(Host):
         return str(run["id"])
 
 
-@contextmanager
-def stopped_afterwards(data: Path) -> Iterator[ReadingHost]:
-    host = ReadingHost(
-        data,
-        AGUI_DATABASE_APP_PASSWORD="a-password-of-the-application",
-        AGUI_METRICS_KEY=METRICS_KEY,
-    )
-    try:
-        yield host
-    finally:
-        host.stop()
-
-
 @pytest.fixture(scope="module")
 def reading() -> Iterator[ReadingHost]:
-    """One for all tests that leave it a standby, and for the last one, which does not."""
-    with own_data_dir() as data, stopped_afterwards(data) as host:
-        yield host.start()
+    """A host for all tests. The last but one gives it another primary, the last no standby."""
+    with own_data_dir() as data:
+        host = ReadingHost(data, **AS_APPLICATION, AGUI_METRICS_KEY=METRICS_KEY)
+        try:
+            yield host.start()
+        finally:
+            host.stop()
 
 
 def test_what_was_just_written_is_there_whoever_answers(reading: ReadingHost) -> None:
@@ -124,7 +121,7 @@ def test_what_was_just_written_is_there_whoever_answers(reading: ReadingHost) ->
     assert after["replica"] >= before["replica"] + 10, (before, after)
     assert host.pair.standby.ask(APPLICATION) > 0, "in the role of the application"
 
-    mine = {run} | {host.listed_at_once() for _ in range(60)}
+    mine = {run} | {host.listed_at_once() for _ in range(30)}
     with host.client(OTHER_KEY) as client:
         body = {"agent": "scripted", "input": {"forwardedProps": {"script": TWO}}}
         theirs = {client.post("/api/v1/runs", json=body).json()["id"] for _ in range(3)}
@@ -163,11 +160,36 @@ def test_without_the_standby_everything_is_read_from_the_primary(reading: Readin
     wait_for(lambda: _reads_there(host), "reads from the replica")
 
 
+def test_a_standby_of_the_old_primary_is_not_read(reading: ReadingHost) -> None:
+    """It has replayed more than the new primary has written, but of a history that has ended."""
+    host, other = reading, reading.other
+    old, replica = host.pair.primary, host.pair.standby
+    epochs = old.ask(EPOCHS)
+    other.follow(old).promote()
+    old.ask(END_ALL)
+    host.wait_status(started(host, 60), "succeeded")
+    wait_for(lambda: other.ask(EPOCHS) > epochs, "the epoch of the new primary", 60)
+    old.ask(FILL)
+    wait_for(
+        lambda: replica.ask(PASSED, other.ask("select pg_current_wal_insert_lsn()::text")),
+        "a longer log of the old primary",
+    )
+    known = {host.listed_at_once() for _ in range(5)}
+    host.wait_replica("other history")
+    assert known <= host.list()
+    assert host.outdated()
+
+
 def test_a_standby_that_was_promoted_by_mistake_is_not_read(reading: ReadingHost) -> None:
     """Nor does the host take it, on its later timeline, for the primary."""
-    host, pair = reading, reading.pair
-    pair.standby.ask("select pg_promote(true, 60)")
-    had = pair.standby.ask("select count(*) from runs_run")
+    host, replica = reading, reading.pair.standby
+    for server in host.pair.servers:
+        server.stop()
+    replica.follow(host.other)
+    host.wait_replica("ok")
+    outdated = host.outdated()
+    replica.ask("select pg_promote(true, 60)")
+    had = replica.ask("select count(*) from runs_run")
     known = {host.listed_at_once() for _ in range(5)}
     host.wait_replica("promoted")
     host.restart(host.web)
@@ -175,35 +197,8 @@ def test_a_standby_that_was_promoted_by_mistake_is_not_read(reading: ReadingHost
     host.wait_replica("promoted")
     known.add(host.listed_at_once())
     assert known <= host.list()
-    assert pair.standby.ask("select count(*) from runs_run") == had
-    assert "database.outdated" not in host.log_of(host.web) + host.log_of(host.worker)
-
-
-def test_a_standby_of_the_old_primary_is_not_read(data_dir: Path) -> None:
-    """It has replayed more than the new primary has written, but of a history that has ended."""
-    other = Server(data_dir / "servers" / "three")
-    with ExitStack() as stack:
-        stack.callback(other.stop)
-        host = stack.enter_context(stopped_afterwards(data_dir))
-        host.start(other=other)
-        old, replica = host.pair.primary, host.pair.standby
-        other.promote()
-        old.ask(END_ALL)
-        host.wait_status(started(host, 60), "succeeded")
-        wait_for(lambda: _wrote(other), "the epoch of the new primary", 60)
-        old.ask(FILL)
-        wait_for(
-            lambda: replica.ask(PASSED, other.ask("select pg_current_wal_insert_lsn()::text")),
-            "a longer log of the old primary",
-        )
-        known = {host.listed_at_once() for _ in range(5)}
-        host.wait_replica("other history")
-        assert known <= host.list()
-
-
-def _wrote(server: Server) -> bool:
-    """Whether the host has begun the epoch of this server."""
-    return bool(server.ask("select count(*) > 1 from events_epoch"))
+    assert replica.ask("select count(*) from runs_run") == had
+    assert host.outdated() == outdated
 
 
 def _reads_there(host: ReadingHost) -> Any:

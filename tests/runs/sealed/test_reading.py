@@ -22,14 +22,17 @@ __all__ = ["own_store"]
 TYPES = ["TEXT_MESSAGE_CONTENT"]
 
 
-def everything(run_id: UUID, head: int) -> list[Any]:
-    """All that the readers of a log return for it."""
+def everything(run_id: UUID, head: int, apart: int = 1) -> list[Any]:
+    """All that the readers of a log return for it.
+
+    The places from which they read lie ``apart`` times as far from each other.
+    """
     return [
         list(journal.payloads(run_id)),
-        [journal.read_stretch(run_id, after) for after in range(0, head + 1, 7)],
+        [journal.read_stretch(run_id, after) for after in range(0, head + 1, 7 * apart)],
         [journal.read_stretch(run_id, 1, last) for last in (2, head)],
-        [journal.read_after(run_id, after, 5) for after in range(0, head + 1, 3)],
-        [journal.search_after(run_id, after, TYPES, 4) for after in range(0, head, 5)],
+        [journal.read_after(run_id, after, 5) for after in range(0, head + 1, 3 * apart)],
+        [journal.search_after(run_id, after, TYPES, 4) for after in range(0, head, 5 * apart)],
         list(journal.of_types(run_id, ["RUN_STARTED", "RUN_FINISHED"], head)),
         checkpoints.fold_at(run_id, head).dump(),
         checkpoints.fold_at(run_id, head // 2).dump(),
