@@ -1,13 +1,13 @@
 """The client that tests speak to the shared host with."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.acceptance.host import Host
-from tests.conformance.node import ready_packages, run_scenario
+from tests.conformance.node import Answers, answering, ready_packages
 
 Play = Callable[..., dict[str, Any]]
 
@@ -18,15 +18,20 @@ def packages() -> None:
     ready_packages()
 
 
+@pytest.fixture(scope="session")
+def stock(packages: None) -> Iterator[Answers]:
+    """Stock HttpAgents, each scenario by one of its own (see ``js/run.mjs``)."""
+    with answering("run.mjs") as stock:
+        yield stock
+
+
 @pytest.fixture
-def play(packages: None, host: Host) -> Play:
+def play(stock: Answers, host: Host) -> Play:
     """``play(*runs, path="/agui", **scenario)``: a stock HttpAgent against the host."""
 
     def play(*runs: dict[str, Any], path: str = "/agui", **scenario: Any) -> dict[str, Any]:
         headers = host.headers
-        return run_scenario(
-            {"url": host.url + path, "headers": headers, "runs": list(runs), **scenario}
-        )
+        return stock({"url": host.url + path, "headers": headers, "runs": list(runs), **scenario})
 
     return play
 

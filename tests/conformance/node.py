@@ -4,8 +4,11 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 from tests.needs import missing, need
 
@@ -23,11 +26,52 @@ console.log(outputFiles[0].text);
 """
 
 
-def run_scenario(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Play a scenario (see ``js/run.mjs``) with a stock client; what the client made of it."""
-    done = run_node([str(ready_packages() / "run.mjs")], json.dumps(scenario))
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
+class Answers:
+    """A script of ``js`` in a process that stays: one question, one answer, each a line of JSON.
+
+    To start Node and load a client takes longer than most questions.
+    """
+
+    def __init__(self, process: "subprocess.Popen[str]", errors: IO[bytes]) -> None:
+        assert process.stdin
+        assert process.stdout
+        self.questions, self.answers, self.errors = process.stdin, process.stdout, errors
+        self.asked = 0
+
+    def __call__(self, question: dict[str, Any]) -> dict[str, Any]:
+        self.asked += 1
+        self.questions.write(json.dumps(question) + "\n")
+        self.questions.flush()
+        line = self.answers.readline()
+        assert line, self.stderr
+        answer: dict[str, Any] = json.loads(line)
+        assert "broke" not in answer, answer["broke"]
+        return answer
+
+    @property
+    def stderr(self) -> str:
+        self.errors.seek(0)
+        return self.errors.read().decode()
+
+
+@contextmanager
+def answering(script: str) -> Iterator[Answers]:
+    """Answers until the end, with which the script ends; one that hangs is killed."""
+    command = [str(need("node")), str(ready_packages() / script)]
+    with (
+        TemporaryFile() as errors,
+        subprocess.Popen(
+            command, cwd=JS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+            encoding="utf-8",
+        ) as process,
+    ):  # fmt: skip
+        answers = Answers(process, errors)
+        try:
+            yield answers
+            answers.questions.close()
+            process.wait(20)
+        finally:
+            process.kill()
 
 
 def run_node(

@@ -8,7 +8,6 @@ the client. Any illegal event: the client and our verifier refuse the same one.
 import json
 import os
 import random
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -23,8 +22,7 @@ from agui_host.protocol.intake.chunks import Chunks
 from agui_host.protocol.intake.verifier import Verifier
 from agui_host.protocol.schema import EVENTS
 from agui_host.protocol.violation import Violation
-from tests.conformance.node import ready_packages
-from tests.needs import need
+from tests.conformance.node import Answers, answering
 from tests.protocol.fold import corpus
 from tests.protocol.illegal import BREAKERS, OURS_ALONE, Illegal, illegal
 from tests.protocol.legal import THOROUGH, Event
@@ -63,39 +61,23 @@ PLACES: Mapping[str, Callable[[Fold], bool]] = {
 """The kinds of cut."""
 
 
-class Judge:
-    """The client in a Node process: one question, one answer."""
-
-    def __init__(self) -> None:
-        command = [str(need("node")), str(ready_packages() / "judge.mjs")]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
-        )
-        self.calls = 0
-
-    def __call__(self, events: list[Event], **state: Any) -> dict[str, Any]:
-        """What the client makes of ``events``; ``held`` are its messages and state before."""
-        assert self.process.stdin
-        assert self.process.stdout
-        self.process.stdin.write(json.dumps({"events": events, **state}) + "\n")
-        self.process.stdin.flush()
-        self.calls += 1
-        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
-        return answer
-
-    def close(self) -> None:
-        assert self.process.stdin
-        assert self.process.stdout
-        self.process.stdin.close()
-        self.process.wait(20)
-        self.process.stdout.close()
+Judge = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    judge = Judge()
-    yield judge
-    judge.close()
+def client() -> Iterator[Answers]:
+    with answering("judge.mjs") as client:
+        yield client
+
+
+@pytest.fixture
+def judge(client: Answers) -> Judge:
+    """What the client makes of events; ``state`` is what it held before."""
+
+    def judge(events: list[Event], **state: Any) -> dict[str, Any]:
+        return client({"events": events, **state})
+
+    return judge
 
 
 def folded(events: list[Event]) -> Fold:
@@ -139,7 +121,7 @@ def tell(counted: Counter[str], expected: list[str], capsys: pytest.CaptureFixtu
 
 
 def test_prelude_and_tail_are_the_whole_log(
-    judge: Judge, capsys: pytest.CaptureFixture[str]
+    judge: Judge, client: Answers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     counted: Counter[str] = Counter()
 
@@ -171,7 +153,7 @@ def test_prelude_and_tail_are_the_whole_log(
         counted[f"{min(len(_lanes(begun)), 3)} lanes open"] += 1
 
     check()
-    assert judge.calls >= EXAMPLES
+    assert client.asked >= EXAMPLES
     expected = [*EVENTS, *PLACES, *(f"{lanes} lanes open" for lanes in range(4))]
     tell(counted, expected, capsys)
 

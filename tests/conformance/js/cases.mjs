@@ -1,4 +1,7 @@
-// What the judges share: cases that are played side by side by one process, and lost connections.
+// What the judges share: cases that are played side by side by one process or one after the other,
+// and lost connections.
+
+import { createInterface } from "node:readline";
 
 export const DEADLINE = 90_000;
 
@@ -79,6 +82,16 @@ export function cutAfter(answer, marker, times) {
     },
   });
   return new Response(body, { status: answer.status, headers: answer.headers });
+}
+
+/** Answer each line of stdin with a line, both JSON; a question that fails has `broke`. */
+export async function answerAll(answer) {
+  for await (const line of createInterface({ input: process.stdin })) {
+    const said = await answer(JSON.parse(line)).catch((error) => ({ broke: error.stack }));
+    process.stdout.write(`${JSON.stringify(said)}\n`);
+  }
+  // Timers and aborted sockets may linger.
+  process.exit(0);
 }
 
 /** Play all cases at once and print {case: what came of it}; one that fails has `broke`. */

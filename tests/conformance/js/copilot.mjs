@@ -1,67 +1,65 @@
-// One visit of a front end: @copilotkit/core with nothing but a runtimeUrl and headers.
+// Visits of a front end, one after the other: each a @copilotkit/core of its own with nothing but a
+// runtimeUrl and headers.
 //
-// stdin:  {"runtimeUrl", "headers", "agent", "threadId", "tool"?, "steps": [
+// stdin:  one JSON per line: {"runtimeUrl", "headers", "agent", "threadId", "tool"?, "steps": [
 //           {"connect": true} | {"threads": true}
 //           | {"say": {"id", "content"}, "forwardedProps"?, "resume"?, "stopAfter"?}]}
-// stdout: {"agents", "endpoints", "steps": [{"types", "ids"?}], "messages", "state",
-//          "pendingInterrupts", "errors", "console"}; "stopAfter" counts the deltas before a stop,
-//          "tool" names a tool of the application
+// stdout: one JSON per line: {"agents", "endpoints", "steps": [{"types", "ids"?}], "messages", "state",
+//          "pendingInterrupts", "errors", "console"}, or {"broke"}; "stopAfter" counts the deltas
+//          before a stop, "tool" names a tool of the application
 
-import { text } from "node:stream/consumers";
+import { answerAll } from "./cases.mjs";
+import { captureConsoles, heard } from "./recorder.mjs";
 
-import { captureConsole } from "./recorder.mjs";
+const nobody = captureConsoles();
 
-const scenario = JSON.parse(await text(process.stdin));
-const { runtimeUrl, headers } = scenario;
-const lines = captureConsole();
-// Without a window the client takes itself for a server that renders, and connects to nothing.
-globalThis.window = { location: new URL(runtimeUrl) };
-
-const { CopilotKitCore, ɵcreateThreadStore: createThreadStore } = await import("@copilotkit/core");
-const errors = [];
-const core = new CopilotKitCore({ runtimeUrl, headers });
-const found = new Promise((resolve) => {
-  core.subscribe({
-    onError: ({ error, code }) => void errors.push({ code, message: error.message }),
-    onRuntimeConnectionStatusChanged: ({ status }) =>
-      void (["connected", "error"].includes(status) && resolve()),
+async function visit(scenario, lines) {
+  const { runtimeUrl, headers } = scenario;
+  // Without a window the client takes itself for a server that renders, and connects to nothing.
+  globalThis.window = { location: new URL(runtimeUrl) };
+  const { CopilotKitCore } = await import("@copilotkit/core");
+  const errors = [];
+  const core = new CopilotKitCore({ runtimeUrl, headers });
+  const found = new Promise((resolve) => {
+    core.subscribe({
+      onError: ({ error, code }) => void errors.push({ code, message: error.message }),
+      onRuntimeConnectionStatusChanged: ({ status }) =>
+        void (["connected", "error"].includes(status) && resolve()),
+    });
   });
-});
-await found;
-if (scenario.tool) {
-  core.addTool({
-    name: scenario.tool,
-    followUp: false,
-    parameters: anything(),
-    handler: async (args) => ({ picked: args }),
-  });
+  await found;
+  if (scenario.tool) {
+    core.addTool({
+      name: scenario.tool,
+      followUp: false,
+      parameters: anything(),
+      handler: async (args) => ({ picked: args }),
+    });
+  }
+  const agent = core.getAgent(scenario.agent);
+  agent.threadId = scenario.threadId;
+  const steps = [];
+  for (const step of scenario.steps) {
+    steps.push(step.threads ? { ids: await threads(scenario) } : await take(core, agent, step));
+  }
+  return {
+    agents: Object.fromEntries(
+      Object.entries(core.agents).map(([id, { description, capabilities }]) => [
+        id,
+        { description, capabilities },
+      ]),
+    ),
+    endpoints: core.threadEndpoints ?? null,
+    steps,
+    messages: agent.messages,
+    state: agent.state,
+    pendingInterrupts: agent.pendingInterrupts,
+    errors,
+    console: [...lines, ...nobody.splice(0)],
+  };
 }
 
-const agent = core.getAgent(scenario.agent);
-agent.threadId = scenario.threadId;
-const steps = [];
-for (const step of scenario.steps) steps.push(await take(step));
-
-// Exit by hand: timers of the client would keep the process.
-const said = JSON.stringify({
-  agents: Object.fromEntries(
-    Object.entries(core.agents).map(([id, { description, capabilities }]) => [
-      id,
-      { description, capabilities },
-    ]),
-  ),
-  endpoints: core.threadEndpoints ?? null,
-  steps,
-  messages: agent.messages,
-  state: agent.state,
-  pendingInterrupts: agent.pendingInterrupts,
-  errors,
-  console: lines,
-});
-process.stdout.write(said, () => process.exit(0));
-
-async function take(step) {
-  if (step.threads) return { ids: await threads() };
+async function take(core, agent, step) {
   const types = [];
   let deltas = 0;
   const subscription = agent.subscribe({
@@ -92,10 +90,11 @@ function anything() {
 }
 
 /** The list as a front end's drawer shows it, two to a page. */
-async function threads() {
+async function threads({ runtimeUrl, headers, agent }) {
+  const { ɵcreateThreadStore: createThreadStore } = await import("@copilotkit/core");
   const store = createThreadStore({ fetch });
   store.start();
-  store.setContext({ runtimeUrl, headers, agentId: scenario.agent, limit: 2 });
+  store.setContext({ runtimeUrl, headers, agentId: agent, limit: 2 });
   const settled = async (flag) => {
     while (store.getState()[flag]) await new Promise((resolve) => setTimeout(resolve, 10));
   };
@@ -109,3 +108,8 @@ async function threads() {
   if (error ?? fetchMoreError) throw error ?? fetchMoreError;
   return threads.map(({ id }) => id);
 }
+
+await answerAll((scenario) => {
+  const lines = [];
+  return heard(lines, () => visit(scenario, lines));
+});

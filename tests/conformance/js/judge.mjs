@@ -5,11 +5,10 @@
 // stdout: one JSON per line: {"refused", "error", "messages", "state", "interrupts", "said"};
 //         `refused` is the index of the first event that it does not accept, else null
 
-import { createInterface } from "node:readline";
-
 import { AbstractAgent } from "@ag-ui/client";
 import { Observable } from "rxjs";
 
+import { answerAll } from "./cases.mjs";
 import { captureConsole } from "./recorder.mjs";
 
 const lines = captureConsole();
@@ -40,16 +39,16 @@ class Sequence extends AbstractAgent {
   }
 }
 
-for await (const line of createInterface({ input: process.stdin })) {
+await answerAll(async (question) => {
   lines.length = 0;
-  const agent = new Sequence(JSON.parse(line));
+  const agent = new Sequence(question);
   let error = null;
   try {
     await agent.connectAgent();
   } catch (refusal) {
     error = refusal.message;
   }
-  const verdict = {
+  return {
     refused: error === null ? null : agent.sent,
     error,
     messages: agent.messages,
@@ -57,5 +56,4 @@ for await (const line of createInterface({ input: process.stdin })) {
     interrupts: agent.pendingInterrupts ?? [],
     said: lines,
   };
-  process.stdout.write(`${JSON.stringify(verdict)}\n`);
-}
+});

@@ -3,8 +3,7 @@
 // stdin:  one JSON per line: {"client": an alias of package.json, "body": server-sent events}
 // stdout: one JSON per line: {"error", "types", "messages", "state", "said"}
 
-import { createInterface } from "node:readline";
-
+import { answerAll } from "./cases.mjs";
 import { captureConsole } from "./recorder.mjs";
 
 const lines = captureConsole();
@@ -12,10 +11,9 @@ let body = "";
 globalThis.fetch = async () =>
   new Response(body, { headers: { "content-type": "text/event-stream" } });
 
-for await (const line of createInterface({ input: process.stdin })) {
+await answerAll(async ({ client, body: given }) => {
   lines.length = 0;
-  const { client, ...rest } = JSON.parse(line);
-  body = rest.body;
+  body = given;
   const { HttpAgent } = await import(client);
   const agent = new HttpAgent({ url: "http://127.0.0.1/", threadId: "thread" });
   const types = [];
@@ -26,5 +24,5 @@ for await (const line of createInterface({ input: process.stdin })) {
     error = refusal.message;
   }
   const { messages, state } = agent;
-  process.stdout.write(`${JSON.stringify({ error, types, messages, state, said: lines })}\n`);
-}
+  return { error, types, messages, state, said: lines };
+});

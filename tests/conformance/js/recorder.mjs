@@ -1,5 +1,7 @@
 // What a client said and saw: its console, and the events of one run as its subscriber got them.
 
+import { AsyncLocalStorage } from "node:async_hooks";
+
 /** Take over the console and Node's own warnings; returns the lines, which go on growing. */
 export function captureConsole(lines = []) {
   for (const level of ["debug", "log", "info", "warn", "error", "trace"]) {
@@ -8,6 +10,19 @@ export function captureConsole(lines = []) {
   process.on("warning", (warning) => lines.push(`node: ${warning}`));
   return lines;
 }
+
+// A console has no idea who speaks; the asynchronous context of a scenario has.
+const scope = new AsyncLocalStorage();
+
+/** Take over the console for several scenarios; returns the lines of none of them. */
+export function captureConsoles() {
+  const nobody = [];
+  captureConsole({ push: (line) => (scope.getStore() ?? nobody).push(line) });
+  return nobody;
+}
+
+/** Play a scenario, whose own lines go to `said`. */
+export const heard = (said, play) => scope.run(said, play);
 
 /** Records one run; `enough` is called once `limit` events have come. */
 export class Recorder {

@@ -7,21 +7,17 @@
 // stdout: one JSON per line: {"name", "client", "turns": [{types, outcome, …, "holds", "joined"}],
 //          "beside", "connected", "said", "replayed": {…, "said"}}, or {"name", "client", "broke"}; at last {"said"}
 
-import { AsyncLocalStorage } from "node:async_hooks";
 import { writeFile } from "node:fs/promises";
 import { createServer, connect as dial } from "node:net";
 import { text } from "node:stream/consumers";
 
 import { clients } from "./clients.mjs";
-import { Recorder, captureConsole } from "./recorder.mjs";
+import { Recorder, captureConsoles, heard } from "./recorder.mjs";
 
 const DEADLINE = 60_000;
 const { url: host, headers, atOnce, scenarios } = JSON.parse(await text(process.stdin));
 
-// A console has no idea who speaks; the asynchronous context of a scenario has.
-const scope = new AsyncLocalStorage();
-const nobody = [];
-captureConsole({ push: (line) => (scope.getStore() ?? nobody).push(line) });
+const nobody = captureConsoles();
 
 /** What a client holds at this moment. */
 function holds({ messages, state, pendingInterrupts }) {
@@ -195,7 +191,7 @@ async function play(plan) {
   const { name, client } = plan;
   const late = new Promise((_, fail) => setTimeout(() => fail(new Error("took too long")), DEADLINE).unref());
   try {
-    const seen = await scope.run(said, () => Promise.race([new Scenario({ ...plan, said }).play(), late]));
+    const seen = await heard(said, () => Promise.race([new Scenario({ ...plan, said }).play(), late]));
     return { name, client, ...seen };
   } catch (error) {
     return { name, client, broke: error.stack };
