@@ -1,96 +1,39 @@
 """`pip install '.[embedded]'` into an empty environment, then `agui-host up` from elsewhere."""
 
-import os
 import re
-import signal
-import subprocess
 import sys
-import venv
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import httpx
 import pytest
 
+from tests.acceptance.deploy.installed import Installed, built, environment, quietly, running
 from tests.acceptance.deploy.test_readme import FENCE
-from tests.acceptance.host import ROOT, free_port, wait_for
-from tests.conftest import own_data_dir
+from tests.acceptance.host import KEY, ROOT
 from tests.house import repository
-from tests.needs import missing
-from tests.suite import locked
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-PLACE = ROOT / ".venv" / "peers" / "installed"
-LOCK = ROOT / "requirements" / "dev.lock"
-KEY = "key-of-the-installed-host-0000000001"
 README = (ROOT / "README.md").read_text()
 PIP = re.compile(r"`pip install '\.\[(\w+)\]'`, then\s+`agui-host up`")
 ASKED = [{"id": "q", "role": "user", "content": "What is a journal?"}]
 QUESTION = {"messages": ASKED}
 
 
-def quietly(*command: str | Path, **options: object) -> str:
-    done = subprocess.run(
-        [str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, timeout=550, **options,
-    )  # fmt: skip
-    if done.returncode:
-        missing(f"{command[:4]} failed: {(done.stdout + done.stderr).strip()[-600:]}")
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    quietly(sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", folder, ROOT)
-    return next(folder.glob("agui_run_host-*.whl"))
-
-
-def environment(wheel: Path, extras: str, pins: Path) -> Path:
-    """The programs of an environment of its own: the wheel with extras, in the lock's versions.
-
-    It was empty when it was made; only another lock makes it again. Modules that share it can run
-    at once: the first installs, and a wheel with the same content is not installed again.
-    """
-    place = PLACE / extras.replace(",", "-")
-    stamp, has_wheel, programs = place / ".stamp", place / ".wheel", place / "bin"
-    pip = (programs / "python", "-m", "pip", "install", "-q", "--no-input", "--no-compile")
-    with locked.alone(place):
-        if not locked.is_installed(stamp, LOCK):
-            venv.create(place, clear=True, with_pip=True)
-            versions = re.findall(r"^[\w.\[\]-]+==[^\\\n]+", LOCK.read_text(), re.MULTILINE)
-            pins.write_text("\n".join(pin for pin in versions if "[" not in pin.split("==")[0]))
-            quietly(*pip, "-c", pins, f"{wheel}[{extras}]")
-            locked.note(stamp, LOCK)
-            locked.note(has_wheel, wheel)
-        if not locked.is_installed(has_wheel, wheel):
-            quietly(*pip, "--force-reinstall", "--no-deps", wheel)
-            locked.note(has_wheel, wheel)
-    return programs
-
-
-class Installed(NamedTuple):
-    """A host that runs from the installed package, and how to call its command line."""
-
-    url: str
-    program: Path
-    env: dict[str, str]
-    cwd: Path
-
-    def call(self, *args: str) -> str:
-        return quietly(self.program, *args, env=self.env, cwd=self.cwd)
+    return built(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    """As the README says, outside the clone."""
+    """As the README says, outside the clone, from an empty data directory."""
     command = PIP.search(README)
     assert command, "the README says how to install"
     folder = tmp_path_factory.mktemp("anywhere")
-    with running(environment(wheel, command[1], folder / "pins"), folder, {}) as host:
+    programs = environment(folder / "environment", wheel, command[1])
+    with running(programs, folder, migrated=False) as host:
         yield host
 
 
@@ -101,44 +44,9 @@ def with_langgraph(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     page = (ROOT / "docs" / "examples" / "frameworks.md").read_text()
     example = next(text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     (folder / "my_graph.py").write_text(example)
-    programs = environment(wheel, "embedded,langgraph", folder / "pins")
-    agents = {"PYTHONPATH": str(folder), "AGUI_AGENT_MODULES": "my_graph"}
-    with running(programs, folder, agents) as host:
+    programs = environment(folder / "environment", wheel, "embedded", "langgraph")
+    with running(programs, folder, PYTHONPATH=str(folder), AGUI_AGENT_MODULES="my_graph") as host:
         yield host
-
-
-@contextmanager
-def running(bin_dir: Path, folder: Path, more: dict[str, str]) -> Iterator[Installed]:
-    """`agui-host up` of these programs, in ``folder``."""
-    names = ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "PYTHONPATH")
-    env = {name: value for name, value in os.environ.items() if name not in names}
-    env |= {"AGUI_DEMO_API_KEY": KEY, **more}
-    with own_data_dir() as data, (folder / "up.log").open("wb") as log:
-        env["AGUI_DATA_DIR"] = str(data)
-        port = free_port()
-        program = bin_dir / "agui-host"
-        up = subprocess.Popen(
-            [str(program), "up", "--port", str(port)],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=folder,
-        )  # fmt: skip
-        url = f"http://127.0.0.1:{port}"
-        try:
-            wait_for(lambda: ready(url), f"agui-host up, which says {folder / 'up.log'}", 120)
-            yield Installed(url, program, env, folder)
-        finally:
-            up.send_signal(signal.SIGINT)
-            up.wait(60)
-
-
-def ready(url: str) -> bool:
-    try:
-        return bool(httpx.get(f"{url}/ready", timeout=5).json()["status"] == "ready")
-    except (httpx.HTTPError, ValueError):
-        return False
-
-
-def events(answer: str) -> list[str]:
-    return re.findall(r'"type": ?"([A-Z_]+)"', answer)
 
 
 def test_the_readmes_curl_line_streams_a_run(installed: Installed) -> None:
@@ -166,7 +74,7 @@ def test_without_the_extra_there_is_no_langgraph(installed: Installed) -> None:
     python = installed.program.with_name("python")
     spec = quietly(python, "-c", "import importlib.util as i; print(i.find_spec('langgraph'))")
     assert spec == "None\n"
-    quietly(python, "-m", "pip", "check")
+    quietly(sys.executable, "-m", "pip", "--python", python, "check")
 
 
 def test_the_langgraph_example_asks_and_is_answered(with_langgraph: Installed) -> None:

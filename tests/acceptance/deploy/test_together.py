@@ -1,13 +1,12 @@
 """The wheel in one environment with packages that have a module ``events`` or ``web``."""
 
-import shutil
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.deploy.test_installed import environment, quietly, running, wheel
+from tests.acceptance.deploy.installed import environment, pip, quietly, running
+from tests.acceptance.deploy.test_installed import wheel
 
 __all__ = ["wheel"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -21,20 +20,6 @@ print(web.__file__, Events.__module__)
 """
 
 
-def pip(programs: Path, *args: str | Path) -> None:
-    command = (
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        programs / "python",
-        "install",
-        "-q",
-        "--no-compile",
-    )
-    quietly(*command, "--no-input", *args)
-
-
 def test_the_wheel_has_four_packages(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names if not name.split("/")[0].endswith(".dist-info")}
@@ -45,11 +30,9 @@ def test_the_wheel_has_four_packages(wheel: Path) -> None:
 def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the host and the other packages; theirs came last."""
     folder = tmp_path_factory.mktemp("together")
-    host = environment(wheel, "embedded", folder / "pins")
-    place = folder / "environment"
-    shutil.copytree(host.parent, place, symlinks=True)
-    pip(place / "bin", "--require-hashes", "-r", LOCK)
-    return place / "bin"
+    programs = environment(folder / "environment", wheel, "embedded")
+    pip(programs, "--require-hashes", "-r", LOCK)
+    return programs
 
 
 def test_all_are_imported_and_the_host_starts(
@@ -62,5 +45,5 @@ def test_all_are_imported_and_the_host_starts(
     assert "events.events" in quietly(python, "-c", code, **elsewhere), "theirs came last"
     pip(programs, "--force-reinstall", "--no-deps", wheel)
     assert "events.events" in quietly(python, "-c", code, **elsewhere), "ours came last"
-    with running(programs, tmp_path_factory.mktemp("started"), {}) as host:
+    with running(programs, tmp_path_factory.mktemp("started")) as host:
         assert "agui.W006" not in host.call("check")
