@@ -98,15 +98,15 @@ def list_static_files_once() -> None:
     from whitenoise.middleware import WhiteNoiseMiddleware  # needs settings
 
     find = WhiteNoiseMiddleware.add_files_from_finders
-    found: dict[str, dict[str, Any]] = {}
+    of_prefix: dict[str, dict[str, Any]] = {}
 
     def add_files(middleware: WhiteNoiseMiddleware) -> None:
         prefix = middleware.static_prefix
-        if prefix not in found:
+        if prefix not in of_prefix:
             collected, middleware.files = middleware.files, {}
             find(middleware)
-            found[prefix], middleware.files = middleware.files, collected
-        middleware.files.update(found[prefix])
+            of_prefix[prefix], middleware.files = middleware.files, collected
+        middleware.files.update(of_prefix[prefix])
 
     WhiteNoiseMiddleware.add_files_from_finders = add_files
 
