@@ -276,7 +276,18 @@ class TestLosses:
     async def test_a_worker_that_leaves_puts_it_back(
         self, cast: Cast, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        first_search, put_back = asyncio.Event(), take.put_back
+        loop_of_test = asyncio.get_running_loop()
+
+        def search(*args: Any) -> list[UUID]:
+            ids = put_back(*args)
+            loop_of_test.call_soon_threadsafe(first_search.set)
+            return ids
+
+        monkeypatch.setattr(loop, "LOOK", NEVER)
+        monkeypatch.setattr(take, "put_back", search)
         async with working(writer):
+            await first_search.wait()  # The run that it found would begin before the worker leaves.
             lost = Losing(await db(link_of_worker))
             monkeypatch.setattr(links, "links", lambda: lost)
             run = await db(begin, cast.alice)
