@@ -13,8 +13,8 @@ TOGETHER := tests/acceptance/deploy/together
 DURABLE := benchmarks/durable/peers
 PRODUCTS := tests/conformance/products/peers
 CLIENT := clients/js
-# A process for each core and one more, up to four (each has engines and hosts), a file at a time, in
-# the order of tests/conftest.py; ARGS=-n0 for one process.
+# A process for each core up to four (each has engines and hosts), a file at a time, in the order of
+# tests/conftest.py; ARGS=-n0 for one process.
 PARALLEL := -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 # Debian's oldest that is supported: the journal, recovery, migrations and tenancy on it. test_doors
 # sends the statements of every route, here only by the methods that it has; the other walks in

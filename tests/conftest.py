@@ -91,11 +91,6 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.CACHES["default"]["LOCATION"] = settings.REDIS_URL
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: where hosts are hurt, tests wait for a third of their time."""
-    return (os.cpu_count() or 1) + 1
-
-
 def list_static_files_once() -> None:
     """Each of Django's clients has a WhiteNoise of its own, with the files that the first found.
 
