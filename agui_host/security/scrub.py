@@ -4,9 +4,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from django.conf import settings
+
+from agui_host.backends.valkey import addresses
 
 MASK = "[secret]"
 SHORTEST = 4
@@ -102,6 +104,6 @@ def _password_of(address: str) -> str:
     if "://" not in address or "@" not in address:
         return ""
     try:
-        return unquote(urlsplit(address).password or "")
+        return unquote(addresses.split(address).password or "")
     except ValueError:
         return ""

@@ -34,6 +34,7 @@ def test_what_the_address_says_wins_and_hosts_may_be_several() -> None:
     assert (settings["HOST"], settings["PORT"]) == ("one,two", "1,2")
     assert settings["OPTIONS"]["connect_timeout"] == "9"
     assert settings["OPTIONS"]["keepalives_idle"] == "60"
+    assert address.database("postgres://one:1,[::1]:2/app")["HOST"] == "one,::1"
 
 
 @pytest.mark.parametrize(

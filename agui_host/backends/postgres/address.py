@@ -2,7 +2,6 @@
 
 import os
 from typing import Any
-from urllib.parse import urlsplit
 
 import psycopg
 from django.core.exceptions import ImproperlyConfigured
@@ -77,11 +76,8 @@ def with_defaults(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parse(url: str) -> dict[str, Any]:
-    try:
-        scheme = urlsplit(url).scheme
-    except ValueError:
-        scheme = ""
-    if scheme not in ("postgres", "postgresql"):
+    # urlsplit would refuse an IPv6 address beside other hosts.
+    if url.partition(":")[0] not in ("postgres", "postgresql"):
         raise ImproperlyConfigured(
             "DATABASE_URL must begin with postgres:// or postgresql://;"
             " write postgres://user:password@host:5432/name."

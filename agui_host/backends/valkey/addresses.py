@@ -6,6 +6,8 @@ It has no URL for sentinels, and none that names several nodes of a cluster.
 
 import functools
 import os
+import re
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
@@ -44,10 +46,22 @@ class Address(NamedTuple):
     credentials: dict[str, str]  # for the sentinels
 
 
+def split(url: str) -> SplitResult:
+    """The parts of a server's URL, in which several hosts can stand.
+
+    A patched Python's urlsplit refuses an IPv6 address beside other hosts, so it gets the URL
+    without its hosts. Raises ValueError where that is not a URL.
+    """
+    scheme, colon, rest = url.partition("://")
+    hosts = re.match(r"[^/?#]*", rest)[0]  # type: ignore[index]  # it matches every text
+    return urlsplit(f"{scheme}{colon}{rest[len(hosts) :]}")._replace(netloc=hosts)
+
+
 def address(url: str) -> str:
     """``url`` itself. Raises ImproperlyConfigured for an option that would have no effect."""
     try:
-        parts = urlsplit(url)
+        parts = split(url)
+        nodes = _nodes(parts, SCHEMES.get(parts.scheme, "one"))
     except ValueError:
         raise ImproperlyConfigured("REDIS_URL is not a URL; write redis://host:6379/0.") from None
     kind = SCHEMES.get(parts.scheme)
@@ -57,7 +71,7 @@ def address(url: str) -> str:
             "redis+sentinel:// or redis+cluster:// (with TLS, rediss+…); write redis://host:6379/0."
         )
     if parts.scheme != "unix":
-        _check_place(parts, kind)
+        _check_place(parts, kind, nodes)
     allowed = PLAIN | TLS | (SENTINELS if kind == "sentinel" else set())
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name not in allowed or (kind == "cluster" and name in NOT_IN_A_CLUSTER):
@@ -76,9 +90,8 @@ def address(url: str) -> str:
     return url
 
 
-def _check_place(parts: SplitResult, kind: str) -> None:
+def _check_place(parts: SplitResult, kind: str, nodes: Sequence[tuple[str, int]]) -> None:
     """Refuse what redis-py would ignore, or raise about at the first connection."""
-    nodes = _nodes(parts, kind)
     if not all(port for _, port in nodes):
         raise ImproperlyConfigured(
             "REDIS_URL: its port is invalid; write a number from 1 to 65535."
@@ -126,7 +139,7 @@ def _node(name: str, kind: str) -> tuple[str, int]:
 @functools.lru_cache(8)
 def parse(url: str) -> Address:
     """The servers that a checked URL names."""
-    parts = urlsplit(url)
+    parts = split(url)
     kind: Any = SCHEMES[parts.scheme]
     if kind == "one":
         return Address(kind, (), "", {}, {})
@@ -152,7 +165,7 @@ def parse(url: str) -> Address:
 
 def place(url: str) -> str:
     """The address of Valkey without its password: ``host:port``, several, or a socket's path."""
-    parts = urlsplit(url)
+    parts = split(url)
     if parts.scheme == "unix":
         return parts.path
     kind = SCHEMES[parts.scheme]

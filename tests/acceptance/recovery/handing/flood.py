@@ -32,9 +32,10 @@ SETTINGS = {
 CALLERS = 4
 LEAST_HANDED = 5
 FAULTS = ("web killed", "web frozen", "worker killed", "worker frozen", "sql killed", "sql frozen")
-# A run that is claimed for a worker with its insert begins at the moment at which it was made.
+# A run that is claimed for a worker with its insert begins at the moment at which it was made. One
+# that waits has not begun.
 RUNS = """
-select t.thread_id, r.status, r.error_code, r.started_at = r.created_at
+select t.thread_id, r.status, r.error_code, r.started_at is not distinct from r.created_at
   from runs_run r join runs_thread t on t.id = r.thread_id where starts_with(t.thread_id, %s)
 """
 
