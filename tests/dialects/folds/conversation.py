@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agui_host.protocol.intake.intake import Intake
 from agui_host.protocol.violation import Violation
-from tests.dialects.folds.forms import RUN, TOOLS, USER, Event, folded, snapshot
+from tests.dialects.folds.forms import RUN, SECRET, TOOLS, USER, Event, folded, snapshot
 from tests.protocol.legal import Owner, Script
 
 PARTS = ("TEXT_MESSAGE_", "REASONING_", "TOOL_CALL_", "ACTIVITY_")
@@ -144,7 +144,7 @@ def mistaken(log: list[Event], draw: Callable[..., Any]) -> Event:
             case "same":
                 messages.append(message)
             case "changed" if isinstance(message.get("content"), str):
-                messages.append({**message, "content": f"SECRET {message['content']}"})
+                messages.append({**message, "content": f"{SECRET} {message['content']}"})
     return {**snapshot(messages), "timestamp": log[-1]["timestamp"]}
 
 
