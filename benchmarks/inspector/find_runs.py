@@ -7,7 +7,7 @@ the API, and for the list as people get it. A data directory (``AGUI_DATA_DIR``)
 call has filled is measured as it is.
 """
 
-import gc
+import importlib
 import os
 import time
 from datetime import UTC, datetime, timedelta
@@ -216,6 +216,7 @@ def main() -> None:
 
     embedded.ensure()
     django.setup()
+    from django.conf import settings
     from django.contrib.auth.models import User
     from django.core.management import call_command
     from django.db import connection
@@ -223,6 +224,7 @@ def main() -> None:
     from django.test import Client
     from django.test.utils import CaptureQueriesContext
 
+    from agui_host.backends import interpreter
     from agui_host.backends.postgres import scope
     from agui_host.dashboard import listing
 
@@ -230,7 +232,8 @@ def main() -> None:
     switch(False)
     principal = fill()
     switch(True)
-    gc.freeze()  # as a web process does, so that no measured page is collecting what was imported
+    importlib.import_module(settings.ROOT_URLCONF)
+    interpreter.settle()  # as a web process does, once all is imported
     lines, rows_kept = [], []
     with scope.limited(principal.team.pk):
         for name, address in queries().items():

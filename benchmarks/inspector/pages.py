@@ -5,7 +5,7 @@ budgets and alerts; as the application's role, so that PostgreSQL's policies app
 200 ms at the 95th percentile. tests/dashboard hold the number of queries.
 """
 
-import gc
+import importlib
 import os
 import re
 import time
@@ -215,6 +215,7 @@ def main() -> None:
     from django.db import connection
     from django.test import Client
 
+    from agui_host.backends import interpreter
     from benchmarks.inspector import rollup
     from runs.lifecycle.insight import tool_days
     from runs.models import Issue
@@ -234,7 +235,8 @@ def main() -> None:
     client = Client(headers={"accept": "text/html,application/json;q=0.9"})
     client.force_login(User.objects.get(pk=principal.user_id))
     switch(True)
-    gc.freeze()  # as a web process does, so that no measured page is collecting what was imported
+    importlib.import_module(settings.ROOT_URLCONF)
+    interpreter.settle()  # as a web process does, once all is imported
     paths = [*addresses(issue), *opened(client)]
     paths += others(client, paths)
     rows = []
