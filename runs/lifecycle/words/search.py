@@ -26,12 +26,14 @@ FRESH = 1_000
 """A team's newest runs are also found by parts of names: their words can not be stored yet."""
 BEGINNING = 1_000
 """Characters of an error that count there: an agent can write megabytes."""
+# "offset 0": with a join PostgreSQL read all threads of the host for those of a thousand runs.
 MATCHES = """
 select runs, complete, array(
     select fresh.journal_id
       from (select journal_id, thread_id, run_id, error_message from runs_run
              where team_id = %(team)s order by journal_id desc limit %(fresh)s) fresh
-      join runs_thread thread on thread.id = fresh.thread_id
+     cross join lateral (
+        select thread_id, title from runs_thread where id = fresh.thread_id offset 0) thread
      where fresh.journal_id < %(below)s and not exists (
         select from unnest(%(words)s::text[]) word
          where strpos(lower(concat_ws(
