@@ -222,7 +222,7 @@ def readable(principal: Principal, run_ids: Collection[UUID]) -> set[UUID]:
     if now is None or not now.can("view"):
         return set()
     if now.kind != "link" and len(run_ids) == 1:
-        return {run_id for run_id in run_ids if _readable(_Reader.of(now)).first(run_id)}
+        return {run_id for run_id in run_ids if _readable(Reader.of(now)).first(run_id)}
     return set(_reachable(now).filter(pk__in=run_ids).values_list("pk", flat=True))
 
 
@@ -306,14 +306,14 @@ def note_use(grant: Grant, who: Acting | str, action: str, **details: Any) -> No
 
 
 @dataclass(frozen=True)
-class _Reader:
+class Reader:
     """A principal, and all of it that decides which runs it may read."""
 
     principal: Principal = field(compare=False)
     key: Hashable
 
     @classmethod
-    def of(cls, principal: Principal) -> "_Reader":
+    def of(cls, principal: Principal) -> "Reader":
         who = (principal.kind, principal.team.pk, principal.actor_id, principal.user_id)
         return cls(principal, (*who, principal.bound, principal.agents))
 
@@ -322,16 +322,16 @@ def _one(principal: Principal, run_id: UUID) -> Run | None:
     """The run if the principal may read it. For who is signed in, a link's query looks that up."""
     if principal.kind == "link" and principal.user_id is not None:
         return _joined(_reachable(principal)).filter(pk=run_id).first()
-    return _whole(_Reader.of(principal)).first(run_id)
+    return _whole(Reader.of(principal)).first(run_id)
 
 
 @lru_cache(READERS)
-def _whole(reader: _Reader) -> Compiled[Run]:
+def _whole(reader: Reader) -> Compiled[Run]:
     return Compiled(lambda pk: _joined(_reachable(reader.principal)).filter(pk=pk), uuid4())
 
 
 @lru_cache(READERS)
-def _readable(reader: _Reader) -> Compiled[Run]:
+def _readable(reader: Reader) -> Compiled[Run]:
     return Compiled(lambda pk: _reachable(reader.principal).filter(pk=pk).only("pk"), uuid4())
 
 

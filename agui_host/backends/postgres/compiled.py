@@ -5,7 +5,7 @@ principal may read, that takes longer than everything else: 10 ms of a claim, 25
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
@@ -42,8 +42,12 @@ class Compiled(Generic[M]):
 
     def first(self, *values: Any) -> M | None:
         """The row for these values; any of them if there are several."""
+        return next(iter(self.rows(*values)), None)
+
+    def rows(self, *values: Any) -> Iterable[M]:
+        """The rows for these values, read as they are gone through."""
         if not self._sql:
-            return None
+            return ()
         params = list(self._params)
         for place, value in zip(self._places, values, strict=True):
             for index in place:
@@ -54,4 +58,4 @@ class Compiled(Generic[M]):
         query: Any = SimpleNamespace(get_compiler=lambda **_options: compiler)
         rows = type(self._rows)(self._rows.model, query=query)
         vars(rows).update({key: it for key, it in vars(self._rows).items() if key not in OWN})
-        return next(iter(rows), None)
+        return rows

@@ -82,12 +82,15 @@ def snooze(principal: Principal, key: UUID, until: datetime | None) -> Interrupt
 
 
 def snoozed(
-    principal: Principal, rows: TeamQuerySet[Interrupt], is_so: bool = True
+    principal: Principal,
+    rows: TeamQuerySet[Interrupt],
+    is_so: bool = True,
+    at: datetime | None = None,
 ) -> TeamQuerySet[Interrupt]:
-    """The questions that the principal has snoozed, or the others."""
+    """The questions that the principal has snoozed, or the others, as of now."""
     # Of the question's team, which may be another that has shared it.
     present = Snooze.objects.own_or_granted().filter(
-        interrupt=OuterRef("pk"), sleeper=principal.actor_id, until__gt=clock.now()
+        interrupt=OuterRef("pk"), sleeper=principal.actor_id, until__gt=at or clock.now()
     )
     return rows.filter(Exists(present)) if is_so else rows.exclude(Exists(present))
 
