@@ -17,11 +17,25 @@ USAGE_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``name`` is used in the address and in ``runs/cell.html``."""
+    """``name`` is used in the address; ``runs/cells/`` has the template of its cells.
+
+    ``counts``: the member of a run that the cells say, of a column without a template of its own.
+    """
 
     name: str
     label: str
     is_number: bool = False
+    counts: str = ""
+
+    @property
+    def template(self) -> str:
+        return f"runs/cells/{'count' if self.counts else self.name}.html"
+
+    @property
+    def classes(self) -> str:
+        # The style of "title" is that of a page's head.
+        name = "topic" if self.name == "title" else self.name
+        return f"num {name}" if self.is_number else name
 
 
 COLUMNS = {
@@ -39,10 +53,10 @@ COLUMNS = {
         Column("tokens", "Tokens", is_number=True),
         Column("waited", "Waited", is_number=True),
         Column("first", "First piece", is_number=True),
-        Column("tools", "Tool calls", is_number=True),
-        Column("subagents", "Subagents", is_number=True),
-        Column("tokens_in", "Tokens in", is_number=True),
-        Column("tokens_out", "Tokens out", is_number=True),
+        Column("tools", "Tool calls", is_number=True, counts="tool_calls"),
+        Column("subagents", "Subagents", is_number=True, counts="subagents"),
+        Column("tokens_in", "Tokens in", is_number=True, counts="tokens_in"),
+        Column("tokens_out", "Tokens out", is_number=True, counts="tokens_out"),
         Column("cost", "Cost", is_number=True),
         Column("span", "Duration", is_number=True),
     )

@@ -45,6 +45,13 @@ def status_word(run: Run) -> str:
 
 
 @register.filter
+def count(run: Run, column: columns.Column) -> int | None:
+    """The number that a column of the runs list says; None if the run did not."""
+    number: int | None = getattr(run, column.counts)
+    return number
+
+
+@register.filter
 def thousands(number: int) -> str:
     """``12,345``."""
     return f"{number:,}"
