@@ -238,7 +238,7 @@ def main() -> None:
     with scope.limited(principal.team.pk):
         for name, address in queries().items():
             seconds, rows, queries_made = [], 0, set()
-            for _ in range(TIMES):
+            for _ in range(TIMES + 1):
                 began = time.perf_counter()
                 with CaptureQueriesContext(connection) as captured:
                     matches = listing.matching(principal, QueryDict(address))
@@ -247,6 +247,7 @@ def main() -> None:
                 seconds.append(time.perf_counter() - began)
                 rows = len(page.runs)
                 queries_made.add(len(captured))
+            del seconds[0]  # it reads pages of the disk, as the first of a page's requests
             late = percentile(seconds, 0.95)
             verdict = "kept" if late <= PROMISE else "BROKEN"
             lines.append(
