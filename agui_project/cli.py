@@ -48,6 +48,7 @@ COMMANDS = {
     "repair-turns": "put back the turns that a wrong clock has lost",
     "conformance-report": "count the faults in agents' events, by rule",
     "seed-demo": "store runs to look at the pages with",
+    "with-postgres": "run psql, pg_dump or another program in the embedded database",
     "rotate-secrets": "reseal stored secrets under the newest key",
     "remove-abandoned": "list, or remove, embedded databases whose data directory is gone",
     "doctor": "check this installation, and explain each fault with its remedy",

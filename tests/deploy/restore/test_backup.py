@@ -3,19 +3,18 @@
 import asyncio
 import os
 import random
-import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from agui_host.embedded import embedded, paths
-from tests.acceptance.host import ROOT, Host, wait_for
+from agui_host.embedded import embedded
+from tests.acceptance.host import Host, wait_for
 from tests.backends.s3 import bucket
 from tests.conftest import own_data_dir
+from tests.deploy.restore.blocks import agui_host, blocks, programs, run, url
 from tests.histories.checker import check, read
 from tests.histories.load import resting
 from tests.histories.load.clients import Clients
@@ -23,16 +22,9 @@ from tests.histories.load.readers import Sse
 from tests.histories.load.starting import Order
 from tests.histories.recording import Recording
 
-BLOCK = re.compile(r"^```(sh|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CONTENT = b"some text" * 100_000
 RUNS = 5
 CLAIM = "from agui_host.runtimes import file_directory; file_directory.claim()"
-
-
-def blocks(kind: str) -> list[str]:
-    """``sh``: the database's. ``bash``: the files'."""
-    page = (ROOT / "docs" / "backup.md").read_text()
-    return [block for fence, block in BLOCK.findall(page) if fence == kind]
 
 
 @pytest.fixture
@@ -41,20 +33,6 @@ def new_server() -> Iterator[Path]:
         servers = embedded.start(data, valkey=False, postgres_options=["fsync=off"])
         yield data
         servers.stop()
-
-
-def url(data: Path, user: str, database: str) -> str:
-    sockets = str(paths.socket_dir(data)).replace("/", "%2F")
-    return f"postgres://{user}@{sockets}:5432/{database}"
-
-
-def agui_host(folder: Path) -> Path:
-    """The command of an installed package."""
-    folder.mkdir()
-    program = folder / "agui-host"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT / "manage.py"} "$@"\n')
-    program.chmod(0o755)
-    return program
 
 
 def test_the_blocks_dump_and_restore(
@@ -92,13 +70,12 @@ async def receive(host: Host, recording: Recording) -> None:
 
 def restored(host: Host, new_server: Path, tmp_path: Path) -> dict[str, str]:
     """Run the blocks; the environment in which they ran."""
-    dump, restore = blocks("sh")
+    dump, restore = blocks("backup.md", "sh")
     assert restore.splitlines()[-1].split("agui-host ")[1].startswith("migrate")
-    program = agui_host(tmp_path / "bin")
     new = url(new_server, "keeper", "restored")
     env = {
         **os.environ,
-        "PATH": f"{program.parent}:{paths.postgres_binaries(None)}:{os.environ['PATH']}",
+        "PATH": programs(tmp_path / "bin"),
         "OLD_DATABASE_URL": url(host.data, "postgres", "postgres"),
         "NEW_ADMIN_URL": url(new_server, "postgres", "postgres"),
         "NEW_DATABASE_URL": new,
@@ -107,13 +84,7 @@ def restored(host: Host, new_server: Path, tmp_path: Path) -> dict[str, str]:
         "AGUI_AGENT_MODULES": "",
     }
     for block in (dump, restore):
-        done = subprocess.run(
-            ["sh", "-e"], input=block, cwd=tmp_path, env=env, capture_output=True, text=True,
-            timeout=200,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        assert "error" not in done.stderr.lower(), done.stderr
-        assert "Row-level security is off" not in done.stderr
+        run(block, tmp_path, env)
 
     def count(address: str, table: str) -> int:
         command = ["psql", "-XAt", "-c", f"select count(*) from {table}", address]  # noqa: S608
@@ -127,8 +98,8 @@ def restored(host: Host, new_server: Path, tmp_path: Path) -> dict[str, str]:
         # The restore's `migrate` brings agents of the code to teams that lack some of them.
         assert 0 < before == after or (table == "runtimes_agent" and 0 < before < after), table
     doctor = subprocess.run(
-        [str(program), "doctor"], cwd=tmp_path, env=env | {"DATABASE_URL": new},
-        capture_output=True, text=True, timeout=60,
+        [str(tmp_path / "bin" / "agui-host"), "doctor"], cwd=tmp_path,
+        env=env | {"DATABASE_URL": new}, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     faults = [line for line in doctor.stdout.splitlines() if line.startswith("fault")]
     subjects = {line[7:20].strip() for line in faults}
@@ -153,18 +124,18 @@ def test_the_blocks_copy_files_into_a_bucket_and_back(host: Host, tmp_path: Path
             "FILES_COPY": copy,
         }
 
-        def run(command: str, files: Path) -> subprocess.CompletedProcess[str]:
+        def shell(command: str, files: Path) -> subprocess.CompletedProcess[str]:
             return subprocess.run(
                 ["bash", "-ec", command], cwd=tmp_path, env=env | {"AGUI_FILES": str(files)},
                 capture_output=True, text=True, timeout=120,
             )  # fmt: skip
 
-        there, back = blocks("bash")
+        there, back = blocks("backup.md", "bash")
         marked = tmp_path / "marked"
-        assert run(f"agui-host shell -v0 -c '{CLAIM}'", marked).returncode == 0
-        done = run(there, host.data / "files")
+        assert shell(f"agui-host shell -v0 -c '{CLAIM}'", marked).returncode == 0
+        done = shell(there, host.data / "files")
         assert done.returncode == 0, done.stderr
-        done = run(back, tmp_path / "new")
+        done = shell(back, tmp_path / "new")
         assert done.returncode == 0, done.stderr
     new = tmp_path / "new"
     (stored,) = (path for path in new.rglob("*") if path.name == made.json()["id"])
@@ -172,7 +143,7 @@ def test_the_blocks_copy_files_into_a_bucket_and_back(host: Host, tmp_path: Path
     assert (new / "store_id").read_text() == (marked / "store_id").read_text()
     stored.unlink()
     env["FILES_COPY"] = str(new)
-    done = run(back, tmp_path / "third")
+    done = shell(back, tmp_path / "third")
     assert done.returncode == 1
     assert f"missing: {stored.relative_to(new)}" in done.stdout
     assert "lacks 1 files" in done.stderr
