@@ -6,8 +6,7 @@ that they began. Lists and counts cover the own team's runs; a run that another 
 found by its id.
 """
 
-from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -23,7 +22,7 @@ from agui_host.backends.postgres import clock, scope
 from agui_host.backends.postgres.compiled import Compiled
 from agui_host.errors import Forbidden, NotFound
 from agui_host.protocol.ids import uuid7_floor
-from agui_host.teams import audit, authentication
+from agui_host.teams import audit, authentication, shapes
 from agui_host.teams.actors import Acting, actor, credential_of, is_end_user
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import AuditEntry, Membership
@@ -34,7 +33,6 @@ from runs.models.grant import ACTIONS, live
 
 M = TypeVar("M", bound=Model)
 NOTED_EVERY = timedelta(minutes=1)
-READERS = 500  # Principals whose queries stay compiled.
 
 
 def visible(principal: Principal) -> TeamQuerySet[Run]:
@@ -222,7 +220,8 @@ def readable(principal: Principal, run_ids: Collection[UUID]) -> set[UUID]:
     if now is None or not now.can("view"):
         return set()
     if now.kind != "link" and len(run_ids) == 1:
-        return {run_id for run_id in run_ids if _readable(Reader.of(now)).first(run_id)}
+        compiled, whose = _readable(shapes.of(now)), shapes.values(now)
+        return {run_id for run_id in run_ids if compiled.first(run_id, *whose)}
     return set(_reachable(now).filter(pk__in=run_ids).values_list("pk", flat=True))
 
 
@@ -305,34 +304,25 @@ def note_use(grant: Grant, who: Acting | str, action: str, **details: Any) -> No
         audit.record(who, grant.team, action, str(grant.pk), **details)
 
 
-@dataclass(frozen=True)
-class Reader:
-    """A principal, and all of it that decides which runs it may read."""
-
-    principal: Principal = field(compare=False)
-    key: Hashable
-
-    @classmethod
-    def of(cls, principal: Principal) -> "Reader":
-        who = (principal.kind, principal.team.pk, principal.actor_id, principal.user_id)
-        return cls(principal, (*who, principal.bound, principal.agents))
-
-
 def _one(principal: Principal, run_id: UUID) -> Run | None:
     """The run if the principal may read it. For who is signed in, a link's query looks that up."""
     if principal.kind == "link" and principal.user_id is not None:
         return _joined(_reachable(principal)).filter(pk=run_id).first()
-    return _whole(Reader.of(principal)).first(run_id)
+    return _whole(shapes.of(principal)).first(run_id, *shapes.values(principal))
 
 
-@lru_cache(READERS)
-def _whole(reader: Reader) -> Compiled[Run]:
-    return Compiled(lambda pk: _joined(_reachable(reader.principal)).filter(pk=pk), uuid4())
+@lru_cache(shapes.SHAPES)
+def _whole(shape: shapes.Shape) -> Compiled[Run]:
+    nobody = shape.nobody()
+    rows = _joined(_reachable(nobody))
+    return Compiled(lambda pk, *_: rows.filter(pk=pk), uuid4(), *shapes.values(nobody))
 
 
-@lru_cache(READERS)
-def _readable(reader: Reader) -> Compiled[Run]:
-    return Compiled(lambda pk: _reachable(reader.principal).filter(pk=pk).only("pk"), uuid4())
+@lru_cache(shapes.SHAPES)
+def _readable(shape: shapes.Shape) -> Compiled[Run]:
+    nobody = shape.nobody()
+    rows = _reachable(nobody).only("pk")
+    return Compiled(lambda pk, *_: rows.filter(pk=pk), uuid4(), *shapes.values(nobody))
 
 
 def _reachable(principal: Principal) -> QuerySet[Run]:

@@ -35,9 +35,11 @@ class Compiled(Generic[M]):
         except EmptyResultSet:
             return
         self._params = list(params)
+        others = [str(param) for param in params if param not in stand_ins]
         for place, stand_in in zip(self._places, stand_ins, strict=True):
             place += [index for index, param in enumerate(params) if param == stand_in]
-            if not place:
+            # A part of another parameter would stay what it was for the stand-in.
+            if not place or any(str(stand_in) in other for other in others):
                 raise ValueError("a stand-in does not reach the database unchanged")
 
     def first(self, *values: Any) -> M | None:

@@ -43,3 +43,11 @@ def test_it_answers_like_the_queryset_that_it_was_made_of(
 def test_a_value_that_the_query_does_not_send_is_refused() -> None:
     with pytest.raises(ValueError, match="stand-in"):
         Compiled(lambda pk: Run.objects.already_found(), uuid4())
+
+
+def test_a_value_that_is_also_a_part_of_another_is_refused() -> None:
+    def rows(name: str) -> QuerySet[Run]:
+        return Run.objects.already_found().filter(run_id=name).exclude(run_id=f"{name}-2")
+
+    with pytest.raises(ValueError, match="stand-in"):
+        Compiled(rows, "a name")
