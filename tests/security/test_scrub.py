@@ -37,14 +37,6 @@ def test_of_options_only_those_with_a_telling_name() -> None:
     assert set(named_secrets(options)) == {"k", "t"}
 
 
-@pytest.mark.parametrize("hosts", ["one", "one:1,[::1]:2"])
-def test_a_password_in_an_address_of_the_environment_is_one(
-    hosts: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANY_NAME", f"redis+sentinel://ann:se%40cret@{hosts}/main")
-    assert "se@cret" in known({}, {})
-
-
 def test_the_hosts_own_count_and_short_ones_do_not(settings: Any) -> None:
     settings.LLM_API_KEY, settings.EMAIL_HOST_PASSWORD = "llm-secret", "abc"
     secrets = known({"key": "abc"}, {})

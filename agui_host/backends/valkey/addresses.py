@@ -49,12 +49,14 @@ class Address(NamedTuple):
 def split(url: str) -> SplitResult:
     """The parts of a server's URL, in which several hosts can stand.
 
-    A patched Python's urlsplit refuses an IPv6 address beside other hosts, so it gets the URL
-    without its hosts. Raises ValueError where that is not a URL.
+    A patched Python's urlsplit refuses an IPv6 address beside other hosts, so it sees one host in
+    their place. Raises ValueError where that is not a URL.
     """
     scheme, colon, rest = url.partition("://")
-    hosts = re.match(r"[^/?#]*", rest)[0]  # type: ignore[index]  # it matches every text
-    return urlsplit(f"{scheme}{colon}{rest[len(hosts) :]}")._replace(netloc=hosts)
+    netloc = re.match(r"[^/?#]*", rest)[0]  # type: ignore[index]  # it matches every text
+    user, at, _ = netloc.rpartition("@")
+    place = f"{user}{at}host" if netloc else ""
+    return urlsplit(f"{scheme}{colon}{place}{rest[len(netloc) :]}")._replace(netloc=netloc)
 
 
 def address(url: str) -> str:
