@@ -54,3 +54,14 @@ def test_people_of_one_shape_see_their_own(cast: Cast) -> None:
         assert access.find(cast.alice.principal, hers.pk).pk == hers.pk
         with pytest.raises(NotFound):
             access.find(cast.bob.principal, hers.pk)
+
+
+def test_keys_for_one_agent_each_see_its_runs(cast: Cast) -> None:
+    run = start(cast.alice)
+    ours, other = (
+        replace(cast.alice.principal, agents=frozenset({slug})) for slug in (run.agent.slug, "x")
+    )
+    assert shapes.of(ours) == shapes.of(other)
+    assert access.find(ours, run.pk).pk == run.pk
+    with pytest.raises(NotFound):
+        access.find(other, run.pk)
