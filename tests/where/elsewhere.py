@@ -95,7 +95,6 @@ ELSEWHERE = {
     "dialects/tanstack/socket.py": "tests/dialects/tanstack/test_tanstack_socket.py",
     "embedded/management/commands/remove_abandoned.py": "tests/embedded/test_abandoned.py",
     "embedded/management/commands/supervise.py": "tests/embedded/test_deployed.py",
-    "embedded/management/commands/with_postgres.py": "tests/deploy/restore/test_engine_upgrade.py",
     "events/admin.py": "tests/dashboard/test_admin.py",
     "events/findings.py": "tests/runs/worker/test_findings.py",
     "protocol/part_kinds.py": "tests/protocol/fold/test_open_parts.py",

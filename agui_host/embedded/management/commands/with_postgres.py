@@ -1,6 +1,7 @@
 """``manage.py with_postgres``: a program of PostgreSQL's in the embedded database."""
 
 import os
+import signal
 import subprocess
 import sys
 from argparse import REMAINDER, ArgumentParser
@@ -34,6 +35,8 @@ class Command(BaseCommand):
             "PGHOST": place["HOST"], "PGPORT": place["PORT"], "PGUSER": place["USER"],
             "PGDATABASE": place["NAME"],
         }  # fmt: skip
+        # Ctrl+C is the program's: psql cancels a query with it.
+        signal.signal(signal.SIGINT, lambda *_: None)
         try:
             done = subprocess.run([program, *arguments], env=env, check=False)  # noqa: S603
         except OSError as error:
