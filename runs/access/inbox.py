@@ -24,7 +24,7 @@ def each_once(questions: TeamQuerySet[Interrupt]) -> TeamQuerySet[Interrupt]:
 
 
 def waiting(principal: Principal, at: datetime | None = None) -> TeamQuerySet[Interrupt]:
-    """The team's open questions that the principal may see and that have not expired, as of now."""
+    """The team's questions that the principal may see and that are open at a moment, or now."""
     questions = access.visible_interrupts(principal).filter(status=InterruptStatus.OPEN)
     questions = questions.exclude(expires_at__lte=at or clock.now())
     return each_once(questions)

@@ -19,7 +19,7 @@ USAGE_CHARACTERS = 20_000
 class Column:
     """``name`` is used in the address; ``runs/cells/`` has the template of its cells.
 
-    ``counts``: the member of a run that the cells say, of a column without a template of its own.
+    ``counts`` is the member of a run with the number of a column that has no template of its own.
     """
 
     name: str

@@ -46,7 +46,7 @@ def status_word(run: Run) -> str:
 
 @register.filter
 def count(run: Run, column: columns.Column) -> int | None:
-    """The number that a column of the runs list says; None if the run did not."""
+    """The run's number in a column that counts; None where its events do not say it."""
     number: int | None = getattr(run, column.counts)
     return number
 

@@ -87,7 +87,7 @@ def snoozed(
     is_so: bool = True,
     at: datetime | None = None,
 ) -> TeamQuerySet[Interrupt]:
-    """The questions that the principal has snoozed, or the others, as of now."""
+    """The questions that the principal has snoozed at a moment, or now; or the others."""
     # Of the question's team, which may be another that has shared it.
     present = Snooze.objects.own_or_granted().filter(
         interrupt=OuterRef("pk"), sleeper=principal.actor_id, until__gt=at or clock.now()
