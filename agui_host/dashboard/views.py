@@ -50,10 +50,9 @@ def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
     matches = listing.matching(principal, request.GET)
     page = listing.page(principal, matches)
     own = listing.filters_of(matches.query)
-    agents = list(Agent.objects.for_team(principal.team).defer("settings", "description"))
-    startable = [agent for agent in agents if agent.enabled]
-    defaults = (agent.slug for agent in startable if agent.is_default)
-    starter = next(defaults, startable[0].slug if startable else "")
+    agents = Agent.objects.for_team(principal.team).values_list("slug", "enabled", "is_default")
+    startable = {slug: is_default for slug, enabled, is_default in agents if enabled}
+    starter = max(startable, key=startable.__getitem__, default="")
     context = {
         "principal": principal,
         "page": page,
@@ -73,7 +72,7 @@ def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
         "times": filters.TIMES_IN_WORDS,
         "words_of_time": [value for value, _ in filters.TIMES_IN_WORDS],
         "others": listing.without_control(matches.query),
-        "agents": agents,
+        "agents": [slug for slug, *_ in agents],
         "startable": startable,
         "starter": starter if principal.can("run") else "",
         "narrowed": bool(set(own) & FIELDS),

@@ -42,6 +42,7 @@ class Peer:
         number = next(self._ids)
         await self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
         while (frame := await self.next()).get("id") != number:
+            assert frame.get("id", number) is not None, f"no request was read: {frame}"
             self.notes.append(frame)
         return frame
 

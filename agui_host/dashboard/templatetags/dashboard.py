@@ -1,9 +1,12 @@
 """Questions of templates about a run and the page's visitor."""
 
+from collections.abc import Iterable
+
 from django import template
 from django.http import QueryDict
 from django.template import Context
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
 from agui_host.dashboard import listing
 from agui_host.dashboard.runs_list import columns, sorting
@@ -55,6 +58,16 @@ def count(run: Run, column: columns.Column) -> int | None:
 def thousands(number: int) -> str:
     """``12,345``."""
     return f"{number:,}"
+
+
+SELECTED = mark_safe(" selected")  # noqa: S308  ours
+
+
+@register.simple_tag
+def options(values: Iterable[str], chosen: str = "") -> SafeString:
+    """The options of a select: a tag, since a loop took a tenth of a page for 200 agents."""
+    rows = ((SELECTED if value == chosen else "", value) for value in values)
+    return format_html_join("", "<option{}>{}</option>", rows)
 
 
 @register.filter

@@ -52,11 +52,11 @@ class Chat:
 
     def say(self, words: str) -> None:
         self.page.get_by_label("Message").fill(words)
-        self.page.get_by_role("button", name="Send").click()
+        self.page.get_by_role("button", name="Send", exact=True).click()
 
     def press(self, name: str) -> None:
         """By the keyboard: while an answer grows, the button moves away from the mouse."""
-        self.page.get_by_role("button", name=name).press("Enter")
+        self.page.get_by_role("button", name=name, exact=True).press("Enter")
 
     @property
     def answers(self) -> Locator:
@@ -69,7 +69,7 @@ class Chat:
         return thread
 
     def is_ready(self) -> None:
-        expect(self.page.get_by_role("button", name="Send")).to_be_visible()
+        expect(self.page.get_by_role("button", name="Send", exact=True)).to_be_visible()
 
     def has_answered(self, words: str) -> None:
         expect(self.answers.last).to_contain_text(words)

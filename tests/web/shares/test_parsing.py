@@ -21,7 +21,11 @@ T = TypeVar("T")
 
 
 async def parsed(team: UUID, text: str, parse: Callable[[], T]) -> T:
-    return await parsing.in_turn(team, text, parse, Hold(parsing.ledger, team))
+    hold = Hold(parsing.ledger, team)
+    try:
+        return await parsing.in_turn(team, text, parse, hold)
+    finally:
+        hold.close()
 
 
 async def test_a_large_frame_is_parsed_in_a_thread_and_a_small_one_here() -> None:
