@@ -6,7 +6,9 @@ for nothing, and open streams stood still. So a request takes a slot before it c
 and gives it back when its answer begins: an open stream holds none.
 
 Callers take turns, and one caller (a team, or an address not yet identified) holds at most half of
-the slots. A request that would wait too long is refused at once.
+the slots. While other identified callers are there, a caller whose requests have held slots for
+long lately holds a quarter: more at once take no less time, but the one interpreter from the
+others' events. A request that would wait too long is refused at once.
 
 Starts have a share of the slots only: each keeps a processor busy, and many at once held up the
 events of open streams. Reads and joins wait for PostgreSQL instead, and share its answers. While
@@ -43,6 +45,9 @@ PRESENT = 5.0
 FEW = 5.0
 """Recent starts of one caller that do not rest yet: two or three a second; twice as many do so in
 full."""
+LONG = 2.0
+"""Recent seconds of slots for which a caller holds a quarter of them beside others: those of one
+slot that it holds all the time."""
 REMEMBERED = 1_000
 """Callers whose recent requests, or starts, are counted; the one longest silent is forgotten."""
 
@@ -50,17 +55,20 @@ Key = tuple[str, str]
 
 
 class Recent:
-    """How many requests each caller has sent lately; each counts less as time passes."""
+    """How many requests each caller has sent lately, or how long these took.
+
+    Each counts less as time passes.
+    """
 
     def __init__(self) -> None:
         self._counts: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._total = (0.0, 0.0)
 
-    def count(self, caller: str) -> None:
-        """One more request of this caller."""
+    def count(self, caller: str, amount: float = 1.0) -> None:
+        """One more request of this caller, or so many seconds."""
         now = time.monotonic()
-        self._total = _faded(self._total, now) + 1.0, now
-        self._counts[caller] = _faded(self._counts.get(caller, (0.0, now)), now) + 1.0, now
+        self._total = _faded(self._total, now) + amount, now
+        self._counts[caller] = _faded(self._counts.get(caller, (0.0, now)), now) + amount, now
         self._counts.move_to_end(caller)
         if len(self._counts) > REMEMBERED:
             self._counts.popitem(last=False)
@@ -141,7 +149,7 @@ class Gate:
         self.slots = slots
         self.rest = rest
         self.starts = min(starts or slots, slots)
-        self.share = max(1, slots // 2)
+        self.share, self.quarter = max(1, slots // 2), max(1, slots // 4)
         # Of two, one caller gets one: its starts can wait long for their own thread.
         self.share_of_starts = min(self.share, max(1, self.starts - 1))
         self._busy = 0
@@ -150,7 +158,7 @@ class Gate:
         self._starts_of: Counter[str] = Counter()
         self._open = 0
         self._open_of: Counter[str] = Counter()
-        self._recent, self._recent_starts = Recent(), Recent()
+        self._recent, self._recent_starts, self._recent_seconds = Recent(), Recent(), Recent()
         self._lanes: OrderedDict[Key, deque[asyncio.Future[None]]] = OrderedDict()
         self._starting_lanes = 0
         self._waiting = 0
@@ -193,7 +201,7 @@ class Gate:
     def expected(self, caller: str, kind: str) -> float:
         """Seconds that a request would wait behind its own lane."""
         fresh = (caller, kind) not in self._lanes
-        at_once = min(self.share, self.slots / (len(self._lanes) + fresh))
+        at_once = min(self._share_of(caller), self.slots / (len(self._lanes) + fresh))
         seconds = self._seconds[kind]
         if kind == START:
             starters = self._starting_lanes + fresh
@@ -205,6 +213,7 @@ class Gate:
         """Take a slot back; ``seconds``, if set, is how long its request took."""
         if seconds is not None:
             self._seconds[kind] += (seconds - self._seconds[kind]) * WEIGHT
+            self._recent_seconds.count(caller, seconds)
         self._busy -= 1
         _count_down(self._busy_of, caller)
         if kind == START:
@@ -225,6 +234,12 @@ class Gate:
         self._open -= 1
         _count_down(self._open_of, caller)
 
+    def _share_of(self, caller: str) -> int:
+        """How many slots the caller holds at most."""
+        is_dear = self._recent_seconds.of(caller) >= LONG
+        beside_others = is_dear and self._presence_of_others(caller) == 1.0
+        return self.quarter if beside_others else self.share
+
     def _rest_of(self, caller: str, seconds: float) -> float:
         many = min(1.0, max(0.0, self._recent_starts.of(caller) / FEW - 1.0))
         return many and min(seconds, BUSY) * self.rest * self._presence_of_others(caller) * many
@@ -240,7 +255,8 @@ class Gate:
         self._call()
 
     def _has_room(self, caller: str, kind: str) -> bool:
-        if self._busy >= self.slots or self._busy_of[caller] >= self.share:
+        held = self._busy_of[caller]
+        if self._busy >= self.slots or (held >= self.quarter and held >= self._share_of(caller)):
             return False
         return kind != START or (
             self._starts < self.starts and self._starts_of[caller] < self.share_of_starts

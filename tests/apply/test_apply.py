@@ -69,7 +69,7 @@ def people() -> list[User]:
     users = []
     for name in ("alice", "bob"):
         email = f"{name}@example.com"
-        users.append(User.objects.create_user(name, email, "a-password-for-tests"))
+        users.append(User.objects.create_user(name, email))
         EmailAddress.objects.create(user=users[-1], email=email, verified=True, primary=True)
     return users
 

@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from agui_host.errors import Overloaded
 from agui_host.web.asgi_http import GATE, Request
-from agui_host.web.gate import Gate, Recent, Slot
+from agui_host.web.gate import LONG, Gate, Recent, Slot
 
 
 @asynccontextmanager
@@ -42,6 +42,44 @@ async def test_one_caller_holds_half_of_the_slots() -> None:
         of_a[0].release()  # twice is once
         await settle()
         assert len(of_a) == 3
+
+
+async def test_a_caller_of_long_requests_holds_a_quarter_beside_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A team and the address of its links' visitors leave half of the slots to others."""
+    monkeypatch.setattr("agui_host.web.gate.RECENT", 1e9)
+    gate = Gate(8)
+    for caller in ("team", "address"):
+        gate._recent_seconds.count(caller, 2 * LONG)
+    async with entering(gate, *["team"] * 6, kind="read") as of_team:
+        assert len(of_team) == 4, "nobody else is there"
+        stream = await gate.enter("b", "join")
+        stream.release()
+        for slot in of_team[:3]:
+            slot.close()
+        await settle()
+        assert len(of_team) == 5, "now it holds two"
+        visits = [asyncio.create_task(gate.enter("address", "join", known=False)) for _ in "abcd"]
+        await settle()
+        assert sum(visit.done() for visit in visits) == 2
+        async with entering(gate, *"bbbbb", kind="read") as of_b:
+            assert len(of_b) == 4, "a caller of short requests has half"
+        stream.close()
+        for visit in visits:
+            visit.cancel()
+
+
+async def test_seconds_of_slots_are_those_that_requests_held_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agui_host.web.gate.RECENT", 1e9)
+    gate = Gate(8)
+    for seconds in (LONG / 2, None, LONG / 2):
+        assert gate._recent_seconds.of("a") < LONG
+        gate._take("a", "read")
+        gate.left("a", "read", seconds)
+    assert gate._recent_seconds.of("a") == pytest.approx(LONG, rel=1e-3)
 
 
 async def test_starts_leave_slots_to_reads_and_joins() -> None:
@@ -128,6 +166,7 @@ async def test_starts_rest_while_others_have_streams_open(
     monkeypatch.setattr("agui_host.web.gate.RECENT", 0.0)
     monkeypatch.setattr("agui_host.web.gate.BUSY", 1.0)
     monkeypatch.setattr(Recent, "of", lambda self, caller: 1e9)  # it starts many
+    monkeypatch.setattr("agui_host.web.gate.LONG", float("inf"))
     gate = Gate(8, starts=2, rest=1e6)
     own_stream = await gate.enter("a", "join")
     own_stream.release()
