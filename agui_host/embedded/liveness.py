@@ -12,7 +12,7 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Protocol
 
 EVERY = 1.0  # seconds between two signs of life
@@ -94,7 +94,11 @@ class Pulse:
 
 
 class Health:
-    """A thread that requests ``/health``, so that a hanging web process does not block others."""
+    """A thread that requests ``/health``, so that a hanging web process does not block others.
+
+    It keeps its connection: while strangers hold all that a web process takes, that answers no
+    new one, and was killed for it.
+    """
 
     description = "did not answer /health"
     writes_stacks = False
@@ -122,31 +126,39 @@ class Health:
         self._ended.set()
 
     def _ask(self) -> None:
-        while not self._ended.wait(EVERY):
-            if health(self.port) is not None:
-                self._answered.set()
+        with closing(_connection(self.port)) as web:
+            while not self._ended.wait(EVERY):
+                if _status(web, "/health") is not None:
+                    self._answered.set()
 
 
 def health(port: int) -> int | None:
     """The status of ``/health`` on this machine, or None without an answer."""
-    return _status(port, "/health")
+    with closing(_connection(port)) as web:
+        return _status(web, "/health")
 
 
 def ready(port: int) -> int | None:
     """The status of ``/ready``: 200 if this process can serve."""
-    return _status(port, "/ready")
+    with closing(_connection(port)) as web:
+        return _status(web, "/ready")
 
 
-def _status(port: int, path: str) -> int | None:
+def _connection(port: int) -> http.client.HTTPConnection:
     # Not urllib, which would use the proxy of the environment.
-    web = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
+    return http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
+
+
+def _status(web: http.client.HTTPConnection, path: str) -> int | None:
+    """The status of an answer over this connection, which is opened if it is not open."""
     try:
         web.request("GET", path)
-        return web.getresponse().status
+        with web.getresponse() as answer:
+            answer.read()  # Before that the connection takes no other request.
+            return answer.status
     except (OSError, http.client.HTTPException):
-        return None
-    finally:
         web.close()
+        return None
 
 
 # the health check of a container, with the port if it is not the default

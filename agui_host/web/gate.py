@@ -255,8 +255,8 @@ class Gate:
         self._call()
 
     def _has_room(self, caller: str, kind: str) -> bool:
-        held = self._busy_of[caller]
-        if self._busy >= self.slots or (held >= self.quarter and held >= self._share_of(caller)):
+        own = self._busy_of[caller]
+        if self._busy >= self.slots or (own >= self.quarter and own >= self._share_of(caller)):
             return False
         return kind != START or (
             self._starts < self.starts and self._starts_of[caller] < self.share_of_starts
