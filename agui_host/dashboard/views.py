@@ -51,8 +51,9 @@ def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
     page = listing.page(principal, matches)
     own = listing.filters_of(matches.query)
     agents = Agent.objects.for_team(principal.team).values_list("slug", "enabled", "is_default")
-    startable = {slug: is_default for slug, enabled, is_default in agents if enabled}
-    starter = max(startable, key=startable.__getitem__, default="")
+    startable = [slug for slug, enabled, _ in agents if enabled]
+    usual = [slug for slug, enabled, is_default in agents if enabled and is_default]
+    starter = next(iter(usual or startable), "")
     context = {
         "principal": principal,
         "page": page,
