@@ -30,6 +30,8 @@ WEB_GRACE = 2
 HEADER_BYTES = 32 * 1024  # the buffer in which a request's headers must fit
 HEADER_VARIABLE = "GRANIAN_HTTP1_HEADER_READ_TIMEOUT"  # granian's own: the operator decides
 HEADER_MILLISECONDS = 60_000  # in which they must arrive; as long, proxies keep idle connections
+CONNECTIONS_VARIABLE = "GRANIAN_BACKPRESSURE"  # granian's own, too
+CONNECTIONS = 16_384  # so many are taken; others wait until one of them ends
 START_UP = 60.0  # seconds for a process's first sign of life
 LONGEST_LOOK = 1.0  # seconds of silence that count between two checks
 LONGEST_STOP = 1.0  # seconds for which a signal can stop a worker; a stopped one does nothing
@@ -172,7 +174,7 @@ def web(port: int, host: str = "127.0.0.1") -> Job:
     """Granian.
 
     It does not tell open streams that it stops: after WEB_GRACE seconds it cuts them, and their
-    readers come back with their cursor. Streams count as requests, hence the back-pressure.
+    readers come back with their cursor.
     """
     options = {
         "--interface": "asgi",
@@ -184,7 +186,7 @@ def web(port: int, host: str = "127.0.0.1") -> Job:
         "--http1-buffer-size": str(HEADER_BYTES),
         "--http1-header-read-timeout": os.environ.get(HEADER_VARIABLE, str(HEADER_MILLISECONDS)),
         "--workers-kill-timeout": str(WEB_GRACE),
-        "--backpressure": "16384",
+        "--backpressure": os.environ.get(CONNECTIONS_VARIABLE, str(CONNECTIONS)),
         "--log-level": "warning",
     }
     flags = [part for option in options.items() for part in option]

@@ -77,9 +77,11 @@ def test_it_connects_again(web: Web, health: Health) -> None:
 
 
 def test_a_process_that_does_not_answer_gives_no_sign(web: Web, health: Health) -> None:
+    web.closes = True
     hears(health, 1)
-    web.status, web.closes = 200, True
     web.shutdown()
     web.server_close()
-    wait_for(lambda: not health.beat(), "silence")
     assert liveness.health(web.server_port) is None
+    health.beat()  # of before
+    with pytest.raises(AssertionError):
+        wait_for(health.beat, "a sign of life", 0.5)

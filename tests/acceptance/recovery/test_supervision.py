@@ -2,9 +2,11 @@
 
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
@@ -98,6 +100,34 @@ def test_processes_that_stand_still_are_started_again(host: Supervised) -> None:
     wait_for(lambda: host.log().count("worker gave no sign of life") == 2, "the worker, too")
     host.wait_ready()
     host.wait_status(host.begin(script=TWO)["id"], "succeeded")
+
+
+def test_strangers_who_hold_all_connections_are_no_reason_to_kill(data_dir: Path) -> None:
+    """They say nothing, for longer than the web process may be silent."""
+    few = {"GRANIAN_BACKPRESSURE": "32", "GRANIAN_HTTP1_HEADER_READ_TIMEOUT": "9000"}
+    host = Supervised(data_dir, **few, **FAST)
+    with ExitStack() as stack:
+        stack.callback(host.stop)
+        client = stack.enter_context(host.start().client())
+        client.get("/health").raise_for_status()
+        web, address = host.pid_of("granian"), ("127.0.0.1", host.port)
+        began = time.monotonic()
+        for _ in range(64):
+            stack.enter_context(socket.create_connection(address, timeout=30))
+        with host.client() as newcomer, pytest.raises(httpx.TransportError):
+            newcomer.get("/health", timeout=SILENCE + 2)
+        client.get("/health").raise_for_status()
+        wait_for(lambda: answers_anew(host), "a place for a newcomer", 60)
+        assert time.monotonic() - began > SILENCE + 2, "all places were held long enough"
+        assert host.pid_of("granian") == web
+        assert not host.logged("web did not answer")
+
+
+def answers_anew(host: Supervised) -> bool:
+    """Whether the host answers over a new connection."""
+    with host.client() as newcomer, suppress(httpx.TransportError):
+        return newcomer.get("/health", timeout=5).is_success
+    return False
 
 
 def test_a_database_that_is_away_is_no_reason_to_kill(host: Supervised) -> None:
