@@ -27,6 +27,10 @@ class Recorded:
         }
         self.missing: str | None = None
 
+    async def earlier(self) -> tuple[set[str], int]:
+        """All of them; none is added."""
+        return set(self._effects), 0
+
     async def begin(self, key: str, digest: str, again: bool) -> Kept:
         """The recorded effect. Raises NotRecorded, also for other arguments."""
         effect = self._effects.get(key)

@@ -81,6 +81,10 @@ class Begun(Protocol):
 class Store(Protocol):
     """Where the effects of one attempt are kept."""
 
+    async def earlier(self) -> tuple[set[str], int]:
+        """The keys of effects that began before this attempt, and the bytes of their values."""
+        ...
+
     async def begin(self, key: str, digest: str, again: bool) -> Begun:
         """Store that the effect has started; ``again``: although it is unverified."""
         ...
@@ -105,6 +109,10 @@ class Memory:
     def __init__(self) -> None:
         self.effects: dict[str, Kept] = {}
 
+    async def earlier(self) -> tuple[set[str], int]:
+        """As ``Store``."""
+        return set(self.effects), 0
+
     async def begin(self, key: str, digest: str, again: bool) -> Begun:
         """As ``Store``."""
         effect = self.effects.get(key)
@@ -127,10 +135,10 @@ Answers = Callable[[str], Mapping[str, Any] | None]
 class Effects:
     """The effects of one attempt, each called by one caller at a time."""
 
-    def __init__(self, store: Store, used: tuple[int, int] = (0, 0)) -> None:
-        """``used``: how many effects earlier attempts have kept, and their bytes."""
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._count, self._bytes = used
+        self._keys: set[str] | None = None
+        self._bytes = 0
         self._turns: dict[str, asyncio.Lock] = {}
         self._running = 0
         self._idle = asyncio.Event()
@@ -205,7 +213,8 @@ class Effects:
         """Whether the effect is done, and its value; if not, it has started."""
         if self._leaving:
             await asyncio.get_running_loop().create_future()  # Until this attempt is stopped.
-        if self._count >= MOST_EFFECTS:
+        keys = await self._earlier()
+        if key not in keys and len(keys) >= MOST_EFFECTS:
             raise EffectTooLarge(f"A run can have at most {MOST_EFFECTS:,} effects.")
         question = question_of(key)
         answer = answers(question)
@@ -219,12 +228,20 @@ class Effects:
             if policy == "ask":
                 ask(key, question)
             raise EffectUnverified(key)
-        self._count += 1
+        keys.add(key)
         self._running += 1
         self._idle.clear()
         if happened is not None and happened[0]:
             return True, await self._end(key, happened[1])
         return False, None
+
+    async def _earlier(self) -> set[str]:
+        """The keys of the run's effects, which are read before the first one."""
+        if self._keys is None:
+            keys, size = await self._store.earlier()
+            if self._keys is None:  # or another effect was first
+                self._keys, self._bytes = keys, size
+        return self._keys
 
     async def _end(self, key: str, value: Any, stored: Awaitable[None] | None = None) -> Any:
         """Store the value after the events that were sent before the effect."""

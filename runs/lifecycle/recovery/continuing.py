@@ -39,7 +39,6 @@ class Continued(Claimed):
     so_far: Fold = field(default_factory=Fold)
     records: Sequence[Record] = ()
     cut: Sequence[str] = ()
-    effects: tuple[int, int] = (0, 0)
     code_changed: bool = False
 
 
@@ -68,7 +67,7 @@ def claim(run_id: UUID, at: datetime, version: str = "") -> Continued | None:
     records, cut = _cut(intake, newest, is_new=is_new)
     return Continued(
         claimed, run, prepared, limits_of(run.team), [], intake, None, newest.number, so_far,
-        records, cut, effects.used(run), is_new,
+        records, cut, is_new,
     )  # fmt: skip
 
 

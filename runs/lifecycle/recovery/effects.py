@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Sum
 from django.db.models.functions import Collate
 
 from agui_host.protocol.errors import HostError
@@ -131,6 +130,12 @@ class Attempt:
         """Take over the effects of the run whose question of this ``reason`` the run answers."""
         _execute(INHERIT, {**self._values(""), "reason": reason})
 
+    def earlier(self) -> tuple[set[str], int]:
+        """The keys of all effects that the run has, and the bytes of their values."""
+        rows = Effect.objects.already_found().filter(run=self.run).values_list("key", "bytes")
+        sizes = dict(rows)
+        return set(sizes), sum(sizes.values())
+
     def _values(self, key: str) -> dict[str, Any]:
         return {
             "run": self.run,
@@ -150,12 +155,6 @@ def mark_unverified(run: Run) -> None:
     _of(run).filter(pk__in=locked, status=EffectStatus.STARTED).update(
         status=EffectStatus.UNVERIFIED
     )
-
-
-def used(run: Run) -> tuple[int, int]:
-    """How many effects a run has, and the bytes of their values."""
-    row = _of(run).aggregate(bytes=Sum("bytes"))
-    return _of(run).count(), row["bytes"] or 0
 
 
 def last_version(run: Run) -> str:

@@ -48,7 +48,6 @@ async def make(
     store = RunEffects(attempt, inherits=any(_is_about_effect(entry) for entry in answers(body)))
     effects = Effects(store)
     if isinstance(claimed, Continued):
-        effects = Effects(store, claimed.effects)
         body = {**body, "state": claimed.so_far.state}
     ctx = RunContext(
         body,

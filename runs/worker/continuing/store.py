@@ -36,12 +36,18 @@ class RunEffects:
         self._attempt = attempt
         self._inherits = inherits
 
-    async def begin(self, key: str, digest: str, again: bool) -> Begun:
-        """Store that the effect has started, unless it is done or unverified. Raises Lost."""
+    async def earlier(self) -> tuple[set[str], int]:
+        """As ``Store``. A run that begins, and inherits nothing, has none."""
         attempt = self._attempt
         if self._inherits:
             await _persistently(lambda: db(attempt.inherit, QUESTION))
-            self._inherits = False
+        elif attempt.number == 1:
+            return set(), 0
+        return await _persistently(lambda: db(attempt.earlier))
+
+    async def begin(self, key: str, digest: str, again: bool) -> Begun:
+        """Store that the effect has started, unless it is done or unverified. Raises Lost."""
+        attempt = self._attempt
         if await self._stored(key, attempt.beginning(key, digest)):
             return Begun("new", digest, None)
         return await _persistently(lambda: db(attempt.begin_again, key, digest, again=again))

@@ -93,6 +93,43 @@ async def test_an_effect_of_fifty_megabytes(play: Play) -> None:
     assert (await db(Effect.objects.get, run=run)).value is None
 
 
+async def test_the_values_of_a_run_are_bounded_together(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agui_host.runtimes.context.effects.MOST_BYTES_OF_A_RUN", 1_000)
+
+    async def agent(ctx: Any) -> None:
+        for number in range(3):
+            await ctx.once(f"value-{number}", lambda: "x" * 400)
+
+    run, log = await play(agent)
+    assert failure(run, log)[0] == "effect_too_large"
+    values = await db(lambda: list(Effect.objects.order_by("id").values_list("value", flat=True)))
+    assert [value is not None for value in values] == [True, True, False]
+
+
+async def test_one_effect_is_one_however_often_it_fails(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of effects a run has so many, each under its own key."""
+    monkeypatch.setattr("agui_host.runtimes.context.effects.MOST_EFFECTS", 2)
+
+    def fail() -> None:
+        raise OSError("unreachable")
+
+    async def agent(ctx: Any) -> None:
+        for _ in range(5):
+            with pytest.raises(OSError, match="unreachable"):
+                await ctx.once("first", fail)
+        await ctx.once("second", str, 2)
+        await ctx.once("third", str, 3)
+
+    run, log = await play(agent)
+    assert failure(run, log)[0] == "effect_too_large"
+    keys = await db(lambda: sorted(Effect.objects.values_list("key", flat=True)))
+    assert keys == ["first", "second"]
+
+
 async def test_an_effect_that_fails_is_called_again(play: Play) -> None:
     calls: list[int] = []
 
