@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from agui_host.apply import team_keys
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import Agent
 from agui_host.teams import keys, limits
@@ -55,7 +56,7 @@ def _team(team: Team) -> dict[str, Any]:
     rules = GroupRule.objects.for_team(team).filter(for_everyone=True).order_by("group")
     values["groups"] = {row.group: row.role for row in rules}
     values["keys"] = {
-        row.name: {"role": row.role, "scopes": list(row.scopes), "agents": row.agents}
+        row.name: team_keys.values_of(row)
         for row in ApiKey.objects.for_team(team).order_by("created")
         if keys.usable(row)
     }

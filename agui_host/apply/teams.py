@@ -1,18 +1,18 @@
 """Teams with their limits, people and keys."""
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from allauth.account.models import EmailAddress
 
 from agui_host.apply.changes import BY, Changes
-from agui_host.apply.document import BadFile, KeyValues, LimitValues, TeamValues
+from agui_host.apply.document import BadFile, LimitValues, TeamValues
 from agui_host.apply.sign_in import apply_sign_in
+from agui_host.apply.team_keys import apply_key
 from agui_host.backends.postgres import clock
 from agui_host.runtimes.create_team import create_team
-from agui_host.teams import audit, keys
+from agui_host.teams import audit
 from agui_host.teams.access import invitations
-from agui_host.teams.models import ApiKey, Invitation, Membership, Role, Team, TeamLimits
+from agui_host.teams.models import Invitation, Membership, Role, Team, TeamLimits
 from agui_host.teams.revocation import revoked
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def apply_team(slug: str, values: TeamValues, changes: Changes) -> Team:
         raise BadFile(f"teams.{slug}.members: the team would have no owner")
     apply_sign_in(team, values, changes)
     for name, key in values.keys.items():
-        _apply_key(team, name, key, changes)
+        apply_key(team, name, key, changes)
     return team
 
 
@@ -92,21 +92,3 @@ def _invite(team: Team, email: str, role: Role, changes: Changes) -> None:
     if not pending.exists():
         changes.made(f"{team.slug} member {email}", f"invited as {role.value}")
         changes.afterwards.append(lambda: invitations.send(team, email, role, by=BY))
-
-
-def _apply_key(team: Team, name: str, values: KeyValues, changes: Changes) -> None:
-    place = f"{team.slug} key {name}"
-    rows = ApiKey.objects.for_team(team).filter(name=name).order_by("-created")
-    row = next((row for row in rows if keys.usable(row)), None)
-    if row is None:
-        expires = clock.now() + timedelta(days=values.days) if values.days else None
-        role = Role(values.role)
-        _, key = keys.create_key(
-            team, name, role, None, expires, scopes=values.scopes, agents=values.agents
-        )
-        changes.made(place, values.role)
-        changes.secrets.append(f"{team.slug} key {name} {key}")
-    elif (row.role, sorted(row.scopes)) != (values.role, sorted(values.scopes)):
-        raise BadFile(
-            f"teams.{team.slug}.keys.{name}: a key cannot change; give the new one a different name"
-        )

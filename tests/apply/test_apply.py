@@ -3,16 +3,14 @@
 import stat
 import time
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User
 from django.core import mail
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from agui_host.apply import export
 from agui_host.runtimes.models import Agent
@@ -47,31 +45,6 @@ teams:
       nightly: {agent: support, cron: "0 3 * * *", input: {messages: []}}
 """
 Apply = Callable[..., str]
-
-
-@pytest.fixture
-def apply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Apply:
-    """Apply a text: the lines that the command prints."""
-    monkeypatch.setenv("SUPPORT_TOKEN", "Bearer secret-of-support")
-
-    def run(text: str, *options: str) -> str:
-        file = tmp_path / "host.yaml"
-        file.write_text(text)
-        out = StringIO()
-        call_command("apply", str(file), *options, stdout=out)
-        return out.getvalue()
-
-    return run
-
-
-@pytest.fixture
-def people() -> list[User]:
-    users = []
-    for name in ("alice", "bob"):
-        email = f"{name}@example.com"
-        users.append(User.objects.create_user(name, email))
-        EmailAddress.objects.create(user=users[-1], email=email, verified=True, primary=True)
-    return users
 
 
 def counts() -> list[int]:
