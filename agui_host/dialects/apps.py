@@ -8,9 +8,6 @@ class DialectsConfig(AppConfig):
 
     def ready(self) -> None:
         from agui_host.dialects.a2a import push_messages
-        from agui_host.dialects.alpine import asking
-        from runs.lifecycle import answers
         from runs.lifecycle.webhooks import pushes
 
         pushes.provide(push_messages)
-        answers.TASKS.add(asking.KEY)

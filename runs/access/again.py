@@ -62,7 +62,7 @@ def run_again(principal: Principal, run_id: UUID) -> Run:
     body = json.loads(run.input)
     again = _surroundings(body) | {
         "threadId": run.thread.thread_id,
-        "forwardedProps": {**_props(body), "regenerate": True},
+        "forwardedProps": {**run_agent_input.lasting(body), "regenerate": True},
     }
     request = run_agent_input.parse(again, agent=run.agent.slug)
     return start_run(principal, request, key=None).run
@@ -95,10 +95,9 @@ def changed(principal: Principal, run_id: UUID, *, agent: str, text: str, state:
     if not _is_changeable(run):
         raise NotChangeable
     body = json.loads(run.input)
-    props = {name: value for name, value in _props(body).items() if name != "regenerate"}
     fork = _surroundings(body) | {
         "messages": [*_before(run, body), _said(text)],
-        "forwardedProps": props,
+        "forwardedProps": run_agent_input.lasting(body),
     }
     if state is not None:
         fork["state"] = state
@@ -166,11 +165,6 @@ def _is_last(run: Run) -> bool:
 
 def _surroundings(body: Wire) -> Wire:
     return {name: body[name] for name in ("tools", "context", "state") if name in body}
-
-
-def _props(body: Wire) -> Wire:
-    props = body.get("forwardedProps")
-    return props if isinstance(props, dict) else {}
 
 
 def _before(run: Run, body: Wire) -> list[Wire]:

@@ -7,16 +7,13 @@ import json
 from uuid import UUID
 
 from agui_host.backends.postgres import clock, turns
-from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest, bare
+from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest, following
 from agui_host.runtimes.models import Agent
 from agui_host.teams.actors import Acting, actor
 from agui_host.teams.limits import limits_of
 from runs.lifecycle import admission, interrupts, lifecycle, resume, thread_lock
 from runs.lifecycle.resume import Answer, Checked, ResumePlan
 from runs.models import Interrupt, Run
-
-TASKS: set[str] = set()
-"""Members of ``forwardedProps`` that hold a run's task, by the dialects that send them."""
 
 
 def answer(interrupt: Interrupt, agent: Agent, entry: Answer, *, by: Acting) -> Run | None:
@@ -73,8 +70,6 @@ def _start(interrupt: Interrupt, agent: Agent, answers: ResumePlan, by: Acting) 
 
 
 def _request(interrupt: Interrupt) -> RunRequest:
-    """The input of the run that brings the answers: the task and the worktree continue."""
-    props = json.loads(interrupt.run.input or "{}").get("forwardedProps")
-    props = props if isinstance(props, dict) else {}
-    task = {name: value for name, value in props.items() if name in TASKS and value is not None}
-    return bare(interrupt.thread.thread_id, task, OnBusy.ENQUEUE)
+    """The input of the run that brings the answers: the work goes on as it was asked."""
+    body = json.loads(interrupt.run.input or "{}")
+    return following(body, interrupt.thread.thread_id, OnBusy.ENQUEUE)

@@ -6,6 +6,7 @@ wrong: a known field of the wrong type is a 422 with its path.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -34,6 +35,8 @@ SNAKE = {
     "agent_id": "agentId",
     "on_busy": "onBusy",
 }
+OF_ONE_REQUEST = frozenset(("regenerate", "edit", "command", "agentId", "onBusy"))
+"""Members of ``forwardedProps`` that a later request of the same work does not have."""
 
 
 class OnBusy(StrEnum):
@@ -105,19 +108,26 @@ def parse(
     )
 
 
-def bare(thread_id: str, forwarded_props: dict[str, Any], on_busy: OnBusy) -> RunRequest:
-    """A request of the host's own for a thread that exists: a new run without messages."""
+def lasting(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The ``forwardedProps`` of an input that a later request of the same work has, too."""
+    props = body.get("forwardedProps")
+    props = props if isinstance(props, dict) else {}
+    return {name: value for name, value in props.items() if name not in OF_ONE_REQUEST}
+
+
+def following(body: Mapping[str, Any], thread_id: str, on_busy: OnBusy) -> RunRequest:
+    """A request of the host's own that goes on with an earlier input: without new messages."""
     run_id = str(uuid6.uuid7())
-    body = {
+    follower = {
         "threadId": thread_id,
         "runId": run_id,
         "messages": [],
-        "tools": [],
-        "context": [],
+        "tools": body.get("tools", []),
+        "context": body.get("context", []),
         "state": {},
-        "forwardedProps": forwarded_props,
+        "forwardedProps": lasting(body),
     }
-    return RunRequest(thread_id, run_id, None, on_busy, body, "")
+    return RunRequest(thread_id, run_id, None, on_busy, follower, "")
 
 
 def _checked(name: str, value: Any) -> Any:

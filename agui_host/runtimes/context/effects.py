@@ -213,6 +213,21 @@ class Effects:
         """Whether the effect is done, and its value; if not, it has started."""
         if self._leaving:
             await asyncio.get_running_loop().create_future()  # Until this attempt is stopped.
+        # Counted before it is stored, so that a worker that leaves at that moment waits for it.
+        self._running += 1
+        self._idle.clear()
+        try:
+            is_done, value = await self._start(key, digest, policy, ask, answers)
+        except BaseException:
+            self._leave()
+            raise
+        if is_done:
+            self._leave()
+        return is_done, value
+
+    async def _start(
+        self, key: str, digest: str, policy: OnUnverified, ask: Ask, answers: Answers
+    ) -> tuple[bool, Any]:
         keys = await self._earlier()
         if key not in keys and len(keys) >= MOST_EFFECTS:
             raise EffectTooLarge(f"A run can have at most {MOST_EFFECTS:,} effects.")
@@ -229,10 +244,8 @@ class Effects:
                 ask(key, question)
             raise EffectUnverified(key)
         keys.add(key)
-        self._running += 1
-        self._idle.clear()
         if happened is not None and happened[0]:
-            return True, await self._end(key, happened[1])
+            return True, await self._keep(key, happened[1])
         return False, None
 
     async def _earlier(self) -> set[str]:
@@ -243,22 +256,24 @@ class Effects:
                 self._keys, self._bytes = keys, size
         return self._keys
 
-    async def _end(self, key: str, value: Any, stored: Awaitable[None] | None = None) -> Any:
+    async def _end(self, key: str, value: Any, stored: Awaitable[None]) -> Any:
         """Store the value after the events that were sent before the effect."""
         try:
-            if stored is not None:
-                await stored
-            text = _as_json(key, value)
-            if len(text) > MOST_BYTES:
-                raise _too_large(key, len(text))
-            self._bytes += len(text)
-            if self._bytes > MOST_BYTES_OF_A_RUN:
-                raise EffectTooLarge(
-                    f"The values of a run's effects can have {MOST_BYTES_OF_A_RUN:,} bytes in all."
-                )
-            await self._store.end(key, text, False)
+            await stored
+            return await self._keep(key, value)
         finally:
             self._leave()
+
+    async def _keep(self, key: str, value: Any) -> Any:
+        text = _as_json(key, value)
+        if len(text) > MOST_BYTES:
+            raise _too_large(key, len(text))
+        self._bytes += len(text)
+        if self._bytes > MOST_BYTES_OF_A_RUN:
+            raise EffectTooLarge(
+                f"The values of a run's effects can have {MOST_BYTES_OF_A_RUN:,} bytes in all."
+            )
+        await self._store.end(key, text, False)
         return json.loads(text)
 
     async def _fail(self, key: str) -> None:

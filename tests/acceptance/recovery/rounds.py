@@ -17,7 +17,7 @@ from websockets.sync.client import connect
 from agui_host.embedded import paths, supervisor
 from tests.acceptance.host import Host, sse, wait_for
 from tests.acceptance.recovery.transports import followers
-from tests.acceptance.recovery.twenty_effects import EFFECTS, PHASES, lines
+from tests.acceptance.recovery.twenty_effects import EFFECTS, PHASES, lines, value_of
 from tests.conftest import own_data_dir
 from tests.histories import judged
 from tests.proxy import Proxy
@@ -35,6 +35,10 @@ WITHIN = 5.0
 """Seconds from then on until readers see that the run continues."""
 PATIENCE = 240.0
 """Seconds for the ends of many runs, on a machine that is busy with other work."""
+AGENTS = ("twenty-effects", "twenty-in-a-thread")
+POLICIES = ("retry", "ask", "fail")
+ENDS = {"retry": "succeeded", "ask": "interrupted", "fail": "failed"}
+"""How a run ends whose effect is unverified."""
 RESULT = sum(number * number for number in range(EFFECTS))
 
 
@@ -95,98 +99,148 @@ class Socket(Reader):
                     return
 
 
-class Round:
-    """Runs that are executed at the same time; the first one can kill its worker by itself.
+class Playing:
+    """One run of a round: where it is to stand still or to kill its worker, and what it did.
 
-    ``follows``: it has a reader on the wire of each dialect. Each run has two that count events.
-    Each effect takes ``pace`` times 75 ms on average, so that many runs are in their middle.
+    Every second run is a plain function's, in a thread. ``policy`` is that of its effects.
     """
 
     def __init__(
-        self,
-        host: Host,
-        folder: Path,
-        seed: int,
-        runs: int,
-        *,
-        kills: bool,
-        follows: bool,
-        pace: float,
-    ) -> None:
-        self.host, self.folder = host, folder
-        self.random = random.Random(seed)
-        self.point = [self.random.randrange(EFFECTS), self.random.choice(PHASES)]
-        self.folders = [folder / str(number) for number in range(runs)]
-        begun: list[dict[str, Any]] = []
-        for number, own in enumerate(self.folders):
-            own.mkdir(parents=True)
-            props: dict[str, Any] = {"folder": str(own), "seed": self.random.random()}
-            props |= {"gate": str(folder / "gate"), "pace": pace}
-            if kills and number == 0:
-                props["kills_at"] = self.point
-            begun.append(host.begin("twenty-effects", forwardedProps=props))
-        self.ids = [run["id"] for run in begun]
-        self.followers = followers.follow(host, begun[0]) if follows else []
-        self.readers = [[Stream(host, run), Socket(host, run)] for run in self.ids]
-        for own in self.folders:
-            wait_for(lambda own=own: (own / "worker").exists(), "a run to begin")
-        (folder / "gate").touch()
+        self, host: Host, folder: Path, number: int, chance: random.Random, *, kills: bool,
+        follows: bool, pace: float,
+    ) -> None:  # fmt: skip
+        self.host, self.folder, self.kills, self.follows = host, folder, kills, follows
+        self.point = (chance.randrange(EFFECTS), chance.choice(PHASES))
+        self.policy = "retry" if follows else chance.choice(POLICIES)
+        folder.mkdir(parents=True)
+        self.begun = host.begin(
+            AGENTS[number % len(AGENTS)],
+            forwardedProps={
+                "folder": str(folder), "point": self.point, "kills": kills, "policy": self.policy,
+                "seed": chance.random(), "pace": pace,
+            },
+        )  # fmt: skip
+        self.followers = followers.follow(host, self.begun) if follows else []
+        self.readers = [Stream(host, self.id), Socket(host, self.id)]
 
-    def wait_for_the_middle(self, worker: int | None = None) -> int:
-        """A run is in its middle, with most of its effects before it; the process of its worker.
+    @property
+    def id(self) -> str:
+        return str(self.begun["id"])
 
-        Only runs of the process ``worker`` count, if one is given.
+    def stands(self) -> bool:
+        """Whether it is at its point, or just before the effect at which it kills its worker."""
+        return (self.folder / ("near" if self.kills else "reached")).exists()
+
+    def worker(self) -> int:
+        """The process in which it began."""
+        return int(lines(self.folder / "worker")[0][0])
+
+    def go_on(self) -> None:
+        (self.folder / "on").touch()
+
+    def ended(self, *, unverified: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Wait for its end, which is that of its policy; the run and its log."""
+        wait_for(lambda: self.host.run(self.id)["ended_at"], f"the end of {self.id}", PATIENCE)
+        run, log = self.host.run(self.id), [each["event"] for each in self.host.events(self.id)]
+        expected = ENDS[self.policy if unverified else "retry"]
+        assert run["status"] == expected, (self.point, self.policy, log[-1])
+        assert run["run_id"] == log[0]["runId"]
+        types = [event["type"] for event in log]
+        assert types.count("RUN_STARTED") == 1
+        assert types.count("RUN_FINISHED") + types.count("RUN_ERROR") == 1
+        if expected == "failed":
+            assert log[-1]["code"] == "effect_unverified"
+        elif expected == "interrupted":
+            (question,) = log[-1]["outcome"]["interrupts"]
+            assert question["metadata"] == {"effect": f"effect-{self.point[0]}"}
+            self._check_answer()
+        else:
+            assert log[-1]["result"] == RESULT
+        for reader in self.readers:
+            reader.join(PATIENCE)
+            assert not reader.is_alive(), "its stream ends"
+        if self.followers:
+            followers.check(self.followers, log)
+        return run, log
+
+    def _check_answer(self) -> None:
+        """Say whether its effect has happened: the run that brings the answer ends as others do."""
+        number, phase = self.point
+        yes = {"happened": True, "value": value_of(number)}
+        answer = {
+            "status": "resolved",
+            "payload": yes if phase == "happened" else {"happened": False},
+        }
+        with self.host.client() as client:
+            questions = client.get("/api/v1/interrupts", params={"run": self.id}).json()["results"]
+            url = f"/api/v1/interrupts/{questions[0]['id']}/answer"
+            answering = client.post(url, json=answer).json()["run"]["id"]
+        wait_for(lambda: self.host.run(answering)["ended_at"], "the answering run", PATIENCE)
+        end = self.host.events(answering)[-1]["event"]
+        assert end.get("result") == RESULT, (self.point, end)
+
+    def check_effects(self, *, unverified: bool, can_wake: bool) -> int:
+        """Each effect that has returned happened once; how many were made again.
+
+        ``can_wake``: the lost worker can still end the call at which it was lost.
         """
-        least = self.random.randrange(2, EFFECTS // 3)
-        workers: list[int] = []
+        happened = Counter(int(effect) for effect, _ in lines(self.folder / "happened"))
+        number, phase = self.point
+        fails = unverified and self.policy == "fail"
+        assert set(happened) >= set(range(number if fails else EFFECTS)), (self.point, happened)
+        again = {effect: times - 1 for effect, times in happened.items() if times > 1}
+        assert again in ({}, {number: 1} if unverified else {}), (self.point, happened)
+        if not can_wake:
+            repeats = unverified and self.policy == "retry" and phase == "happened"
+            assert bool(again) == repeats, (self.point, self.policy, happened)
+        return len(again)
 
-        def reached() -> bool:
-            done = {own: len(lines(own / "happened")) for own in self.folders}
-            middle = [own for own in self.folders if least <= done[own] <= EFFECTS // 2]
-            pids = [int(lines(own / "worker")[0][0]) for own in middle]
-            workers[:] = [pid for pid in pids if worker in (None, pid)]
-            return bool(workers)
 
-        wait_for(reached, "the middle")
-        return workers[0]
+class Round:
+    """Runs that are executed at the same time, and all stand still when the fault comes.
+
+    The first one can kill its worker by itself. ``follows``: the first ones have a reader on the
+    wire of each dialect; each run has two that count events. Each effect takes ``pace`` times 75 ms
+    on average.
+    """
+
+    def __init__(
+        self, host: Host, folder: Path, seed: int, runs: int, *, kills: bool, follows: int,
+        pace: float,
+    ) -> None:  # fmt: skip
+        chance = random.Random(seed)
+        self.host, self.folder = host, folder
+        self.runs = [
+            Playing(
+                host, folder / str(number), number, chance, kills=kills and number == 0,
+                follows=number < follows, pace=pace,
+            )
+            for number in range(runs)
+        ]  # fmt: skip
+        wait_for(lambda: all(run.stands() for run in self.runs), "all to stand still", PATIENCE)
+
+    def on(self, worker: int) -> list[Playing]:
+        """The runs that began in the process."""
+        return [run for run in self.runs if run.worker() == worker]
+
+    def go_on(self) -> None:
+        for run in self.runs:
+            run.go_on()
 
     def wait_for_the_kill(self) -> float:
         """The moment at which the first run has killed its worker."""
-        wait_for(lambda: lines(self.folders[0] / "fired"), f"the kill at {self.point}")
-        return float(lines(self.folders[0] / "fired")[0][2])
+        first = self.runs[0]
+        first.go_on()
+        wait_for(lambda: lines(first.folder / "fired"), f"the kill at {first.point}")
+        return float(lines(first.folder / "fired")[0][2])
 
-    def ended(self) -> list[list[dict[str, Any]]]:
+    def ended(self, unverified: list[Playing]) -> list[list[dict[str, Any]]]:
         """Wait for the ends; the logs, with whose readers the histories' checker finds nothing."""
-        logs, rows = [], []
-        for run, readers in zip(self.ids, self.readers, strict=True):
-            wait_for(lambda run=run: self.host.run(run)["ended_at"], f"the end of {run}", PATIENCE)
-            done = self.host.run(run)
-            log = [frame["event"] for frame in self.host.events(run)]
-            assert done["status"] == "succeeded", (self.point, log[-1])
-            assert done["run_id"] == log[0]["runId"] == log[-1]["runId"]
-            assert log[-1]["result"] == RESULT
-            types = [event["type"] for event in log]
-            assert types.count("RUN_STARTED") == types.count("RUN_FINISHED") == 1
-            for reader in readers:
-                reader.join(PATIENCE)
-                assert not reader.is_alive(), "its stream ends"
-            logs.append(log)
-            rows.append(done)
-        assert judged.violations(self.folder / "history.jsonl", rows, self.readers, logs) == []
-        followers.check(self.followers, logs[0])
+        ends = [run.ended(unverified=run in unverified) for run in self.runs]
+        rows, logs = [row for row, _ in ends], [log for _, log in ends]
+        readers = [run.readers for run in self.runs]
+        assert judged.violations(self.folder / "history.jsonl", rows, readers, logs) == []
         return logs
-
-    def check_effects(self, *, most_repeated: int) -> Counter[int]:
-        """Each effect that has returned happened once; how often each run's were repeated."""
-        repeated: Counter[int] = Counter()
-        for number, own in enumerate(self.folders):
-            happened = Counter(effect for effect, _ in lines(own / "happened"))
-            assert set(happened) == {str(effect) for effect in range(EFFECTS)}
-            first = {effect for effect, attempt in lines(own / "returned") if attempt == "1"}
-            assert all(happened[effect] == 1 for effect in first), (self.point, own)
-            repeated[number] = sum(times - 1 for times in happened.values())
-            assert repeated[number] <= most_repeated, (self.point, happened)
-        return repeated
 
 
 def continued_after(log: list[dict[str, Any]], moment: float) -> tuple[str, float] | None:
@@ -198,10 +252,14 @@ def continued_after(log: list[dict[str, Any]], moment: float) -> tuple[str, floa
 
 
 class Hurt(NamedTuple):
-    """Why and how soon the runs of a round continued, and how many effects were made again."""
+    """What became of the runs that a fault met, each at its point."""
 
-    recoveries: list[tuple[str, float]]
+    delays: list[float]
+    """Seconds from the fault until its readers saw each run continue."""
+    unverified: Counter[str]
+    """By their policies, the runs that were cut within an effect."""
     repeated: int
+    """How many effects were made again."""
 
 
 def hurt(
@@ -211,7 +269,7 @@ def hurt(
     runs: int,
     fault: str,
     *,
-    follows: bool = False,
+    follows: int = 0,
     pace: float = 1.0,
     slowness: Callable[[float], float] = lambda _: 1.0,
 ) -> Hurt:
@@ -226,38 +284,56 @@ def hurt(
         ways = stack.enter_context(workers.apart()) if fault == "hole" else []
         kills = fault == "kill"
         of_seed = Round(workers.host, folder, seed, runs, kills=kills, follows=follows, pace=pace)
-        if fault == "kill":
-            moment, logs = of_seed.wait_for_the_kill(), of_seed.ended()
-            assert continued_after(logs[0], moment), "the fault has fired"
+        apart = workers.second.process if ways else None
+        victim = workers.process(apart.pid if apart else of_seed.runs[0].worker())
+        struck = of_seed.on(victim.pid)
+        cut = [run for run in struck if fault != "term" and run.point[1] in ("started", "happened")]
+        if kills:
+            moment = of_seed.wait_for_the_kill()
+            of_seed.go_on()
+            logs = of_seed.ended(cut)
         else:
-            apart = workers.second.process if ways else None
-            victim = workers.process(of_seed.wait_for_the_middle(apart.pid if apart else None))
             moment = time.time()
-            with _broken(victim, fault, ways):
-                logs = of_seed.ended()
-        recoveries = [each for log in logs if (each := continued_after(log, moment))]
-        assert recoveries, "the fault has fired"
+            with _broken(victim, fault, ways, of_seed.go_on):
+                logs = of_seed.ended(cut)
+        of_run = dict(zip(of_seed.runs, logs, strict=True))
+        recoveries = {run: continued_after(log, moment) for run, log in of_run.items()}
+        assert struck, "the fault meets runs"
+        others = {run for run in struck if not recoveries[run]}
+        assert {run for run, each in recoveries.items() if each} | others == set(struck)
+        # A worker that leaves lets its runs go on to their next effect, which some do not have.
+        assert not others or (fault == "term" and min(r.point[0] for r in others) >= EFFECTS - 2)
+        those = [each for each in recoveries.values() if each]
         reason, within = ("shutdown", 0.0) if fault == "term" else ("worker_lost", KNOWN_AFTER)
-        assert {why for why, _ in recoveries} == {reason}
-        delays = sorted(round(seconds, 1) for _, seconds in recoveries)
+        assert {why for why, _ in those} == {reason}
+        delays = sorted(round(seconds, 1) for _, seconds in those)
         assert delays[-1] < within + WITHIN * slowness(moment), (delays, slowness(moment))
-        repeated = of_seed.check_effects(most_repeated=0 if fault == "term" else 1)
-        if fault in ("stop", "hole"):  # What such a worker does afterwards does not count.
+        if can_wake := fault in ("stop", "hole"):  # What it does then does not count.
             wait_for(lambda: victim.poll() is not None, "the pruned worker to leave", 60)
-            for run, log in zip(of_seed.ids, logs, strict=True):
-                assert [frame["event"] for frame in workers.host.events(run)] == log
-    return Hurt(recoveries, sum(repeated.values()))
+            for run, log in of_run.items():
+                assert [frame["event"] for frame in workers.host.events(run.id)] == log
+        repeated = sum(
+            run.check_effects(unverified=run in cut, can_wake=can_wake and run in struck)
+            for run in of_seed.runs
+        )
+    return Hurt(delays, Counter(run.policy for run in cut), repeated)
 
 
 @contextmanager
-def _broken(victim: "subprocess.Popen[bytes]", fault: str, ways: list[Proxy]) -> Iterator[None]:
-    """Until the end, the process is frozen or cut off; or it leaves at once (``term``)."""
+def _broken(
+    victim: "subprocess.Popen[bytes]", fault: str, ways: list[Proxy], go_on: Callable[[], None]
+) -> Iterator[None]:
+    """Until the end, the process is frozen or cut off; or it leaves at once (``term``).
+
+    The runs go on as soon as the fault is there.
+    """
     if ways:
         for way in ways:
             way.dark = True
             way.swallow()
     else:
         victim.send_signal(signal.SIGSTOP if fault == "stop" else signal.SIGTERM)
+    go_on()
     try:
         if fault == "term":
             wait_for(lambda: victim.poll() is not None, "the worker to leave", 20)

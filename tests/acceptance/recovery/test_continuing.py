@@ -23,7 +23,7 @@ def workers() -> Iterator[Pair]:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_killed(workers: Pair, tmp_path: Path, seed: int) -> None:
-    """By the first run, at a point that the seed names; the others are anywhere."""
+    """By the first run, at a point that the seed names; each other run stands at its own."""
     hurt(workers, tmp_path, seed, RUNS, "kill")
 
 

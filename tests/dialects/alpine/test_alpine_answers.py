@@ -52,7 +52,7 @@ class TestAnswers:
         (event,) = [e for e in await read(cast.bob, run) if "requestId" in e.data]
         answer = await self.send(cast.bob, self.answered(event))
         going_on = await db(Run.objects.get, pk=answer.json["run_id"])
-        assert json.loads(going_on.input)["forwardedProps"] == {"alpine": request}
+        assert json.loads(going_on.input)["forwardedProps"] == {"alpine": request, "more": 1}
 
     async def test_by_the_run_that_asked_first_when_it_was_asked_again(self, cast: Cast) -> None:
         (event,) = await self.ask(cast, "i")

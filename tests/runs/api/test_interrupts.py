@@ -169,6 +169,18 @@ class TestAnswering:
         assert run.stamp is not None
         assert set(Interrupt.objects.values_list("answering_run", flat=True)) == {run.pk}
 
+    def test_the_run_goes_on_as_it_was_asked(self, cast: Cast) -> None:
+        """With tools, context and props; not with what concerned that one request."""
+        tools = [{"name": "t", "description": "", "parameters": {"type": "object"}}]
+        around = {"tools": tools, "context": [{"description": "d", "value": "v"}]}
+        props = {"items": [1, 2], "regenerate": True, "edit": "u", "agentId": "echo"}
+        asking(cast.alice, "a", **around, forwardedProps=props)
+        run = Run.objects.get(pk=send(cast.bob, "a", True).json["run"]["id"])
+        body = json.loads(run.input)
+        assert {name: body[name] for name in around} == around
+        assert body["forwardedProps"] == {"items": [1, 2]}
+        assert body["messages"] == []
+
     def test_the_same_again_and_another(self, cast: Cast) -> None:
         asking(cast.alice, "a", "b")
         send(cast.bob, "a", 1)
