@@ -110,7 +110,8 @@ begin
         end if;
         run := due.journal_id; team := due.team_id; traceparent := due.traceparent;
         -- A run is locked before its log, against the order of locks: so nothing waits here. A run
-        -- that is running with an empty log was claimed for a worker that did not hear of it.
+        -- that is running with an empty log was claimed for a worker that did not hear of it, unless
+        -- it has lost a worker: then its agent may have been called, and is told so.
         select log.writer + 1, r.thread_id, r.agent_id, r.run_id,
                r.parent_run_id, r.protocol_version, r.attempt, r.tries, r.repeats_id,
                agui_whole(r.input), r.context, r.started_by, r.starter, r.created_at,
@@ -131,6 +132,8 @@ begin
            and not exists (select from runs_run other where other.thread_id = r.thread_id
                               and other.journal_id <> r.journal_id)
            and not exists (select from runs_threadhistory h where h.thread_id = r.thread_id)
+           and (due.status = 'queued'
+                or not exists (select from runs_recovery lost where lost.run_id = r.journal_id))
            for no key update of log skip locked;
         if found then
             update events_journal log set writer = generation where log.id = due.journal_id;

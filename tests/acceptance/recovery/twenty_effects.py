@@ -141,3 +141,9 @@ def twenty_in_a_thread(ctx: RunContext) -> None:
                 value = reach_in_thread(plan, number, step)
     except StopIteration as end:
         ctx.result = end.value
+
+
+@agent("poison", recovery="continue", description="Kills each worker that takes its run.")
+async def poison(ctx: RunContext) -> None:
+    note(Path(ctx.forwarded_props["folder"]) / "deaths", ctx.attempt)
+    os.kill(os.getpid(), signal.SIGKILL)
