@@ -30,7 +30,8 @@ begin
                and run_id < below
              limit case when level > 0 then 2 * enough end);
         if level > 0 and cardinality(batch) = 2 * enough then
-            level := level - 1;
+            -- To find that costs what the stretch is long, so the next one is a sixteenth of it.
+            level := greatest(level - 2, 0);
             shorter := true;
             continue;
         end if;

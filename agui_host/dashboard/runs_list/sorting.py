@@ -28,5 +28,8 @@ def rows(
     runs: QuerySet[Run], newest: QuerySet[Run], order: tuple[str, ...], name: str, most: int
 ) -> list[Run]:
     """The first ``most`` of the newest runs; ``runs`` has the columns that the list shows."""
+    by = (ORDERS[name], "-journal_id")
     candidates = newest.order_by(*order).values("pk")[:MOST]
-    return list(runs.filter(pk__in=candidates).order_by(ORDERS[name], "-journal_id")[:most])
+    # Only these are joined with their threads, agents and journals.
+    first = Run.objects.already_found().filter(pk__in=candidates).order_by(*by).values("pk")[:most]
+    return list(runs.filter(pk__in=first).order_by(*by))
