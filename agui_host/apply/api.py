@@ -15,11 +15,19 @@ from rest_framework.views import APIView
 from agui_host.apply import export
 from agui_host.apply.application import applied, planned
 from agui_host.apply.changes import Changes
-from agui_host.apply.document import AgentValues, BadFile, Document, FromEnvironment, checked
+from agui_host.apply.document import (
+    AgentValues,
+    BadFile,
+    Document,
+    FromEnvironment,
+    checked,
+    env_of,
+)
 from agui_host.apply.operators import IsOperator, OperatorAuthentication
 from agui_host.backends.postgres import scope
 from agui_host.protocol.errors import HostError
 from agui_host.runtimes.kinds import kinds
+from agui_host.runtimes.middleware import keys
 from agui_host.runtimes.models import Agent
 from agui_host.teams.api.bodies import Body
 from agui_host.teams.models import Team
@@ -107,8 +115,9 @@ def _document(request: Request) -> Document:
 
 def _refuse_what_starts_programs(slug: str, name: str, agent: AgentValues) -> None:
     place = f"teams.{slug}.agents.{name}"
-    if any(isinstance(value, FromEnvironment) for value in (agent.headers or {}).values()):
-        raise BadFile(f"{place}.headers: only a file takes values from the environment")
+    for member, values in _secrets_of(agent).items():
+        if any(isinstance(value, FromEnvironment) or env_of(value) for value in values):
+            raise BadFile(f"{place}.{member}: only a file takes values from the environment")
     if kinds.of(agent.kind).of_team:
         return
     rows = Agent.objects.of_any_team().filter(team__slug=slug, slug=name, kind=agent.kind)
@@ -116,6 +125,16 @@ def _refuse_what_starts_programs(slug: str, name: str, agent: AgentValues) -> No
         raise BadFile(f"{place}.kind: only a file makes agents of the kind {agent.kind}")
     if agent.settings not in (None, row.settings) or agent.target not in (None, row.target):
         raise BadFile(f"{place}: only a file changes the settings and target of this kind")
+
+
+def _secrets_of(agent: AgentValues) -> dict[str, list[Any]]:
+    """The members of an agent with secrets, and the values of those."""
+    secrets: dict[str, list[Any]] = {name: [] for name in keys.SECTIONS}
+    secrets["headers"] = list((agent.headers or {}).values())
+    secrets["on_behalf_of"] = [agent.on_behalf_of]
+    for name in keys.SECTIONS:
+        keys.each_key(getattr(agent, name) or [], secrets[name].append)
+    return secrets
 
 
 def _shown(changes: Changes) -> dict[str, list[str]]:

@@ -4,6 +4,7 @@ from django.db import transaction
 
 from agui_host.apply.agents import apply_agent
 from agui_host.apply.automation import apply_automation
+from agui_host.apply.budgets import apply_budgets
 from agui_host.apply.changes import Changes
 from agui_host.apply.document import Document
 from agui_host.apply.teams import apply_team
@@ -24,5 +25,6 @@ def applied(document: Document) -> Changes:
         team = apply_team(slug, values, changes)
         for name, agent in values.agents.items():
             apply_agent(team, name, agent, changes)
+        apply_budgets(team, values, changes)
         apply_automation(team, values, changes)
     return changes

@@ -1,6 +1,7 @@
 """A team's webhooks and schedules, which act as its owner."""
 
 import json
+from typing import Any
 
 from agui_host.apply.changes import Changes
 from agui_host.apply.document import ScheduleValues, TeamValues, WebhookValues
@@ -34,15 +35,19 @@ def _apply_webhook(principal: Principal, values: WebhookValues, changes: Changes
     place = f"{principal.team.slug} webhook {values.url}"
     row = Webhook.objects.for_team(principal.team).filter(task=None, url=values.url).first()
     if row is None:
-        _, secret = webhooks.create(principal, values.model_dump())
+        row, secret = webhooks.create(principal, values.model_dump())
+        if values.enabled is False:
+            webhooks.change(principal, row.pk, {"enabled": False})
         changes.made(place)
         changes.secrets.append(f"{principal.team.slug} webhook {values.url} {secret}")
         return
-    expected = {
+    expected: dict[str, Any] = {
         "events": [event for event in EVENTS if event in values.events],
         "agents": None if values.agents is None else sorted(set(values.agents)),
         "contents": values.contents,
     }
+    if values.enabled is not None:
+        expected["enabled"] = values.enabled
     names = changes.difference(place, row, expected)
     if names:
         webhooks.change(principal, row.pk, {name: expected[name] for name in names})

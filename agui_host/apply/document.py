@@ -1,5 +1,6 @@
 """The file of ``apply``: its members, and one line for each mistake in it."""
 
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -7,8 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from rapidfuzz import process
 
 from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.run_agent_input import OnBusy
+from agui_host.protocol.questions import rules
 from agui_host.runtimes.kinds import kinds
+from agui_host.runtimes.models import OnBadState, OnCodeChange, Policy, RecoveryMode
+from agui_host.teams.access.members import MOST_KEY_DAYS
 from agui_host.teams.models import Scope
+from runs.access.budgets.manage import MOST_COST, MOST_TOKENS
+from runs.models import AtLimit, Missed, Period, ThreadPolicy
 from runs.models.webhook import EVENTS
 
 LARGEST = 4_000_000
@@ -16,6 +23,11 @@ LARGEST = 4_000_000
 Slug = Annotated[str, StringConstraints(pattern=r"^[-\w]{1,64}$")]
 RoleName = Literal["owner", "admin", "member", "viewer"]
 Count = Annotated[int, Field(ge=0)]
+Amount = Annotated[Decimal, Field(ge=0, max_digits=24, decimal_places=6)]
+
+
+OF_FILES = ("agent", "team", "person", "key")
+"""The scopes of budgets in files; a thread or run is no part of a configuration."""
 
 
 class BadFile(Invalid):
@@ -25,7 +37,7 @@ class BadFile(Invalid):
 class Members(BaseModel):
     """A mapping of the file; unknown members are refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_enum_values=True)
 
     def present(self) -> dict[str, Any]:
         """The members that the file has, also null ones."""
@@ -52,6 +64,14 @@ class FromEnvironment(Members):
     env: str
 
 
+def env_of(value: Any) -> FromEnvironment | None:
+    """``{env: NAME}`` in a value whose shape the document does not check."""
+    match value:
+        case {"env": str(name), **others} if not others:
+            return FromEnvironment(env=name)
+    return None
+
+
 class AgentValues(Members):
     """An agent of a team."""
 
@@ -62,13 +82,19 @@ class AgentValues(Members):
     description: str | None = None
     queue: str | None = None
     timeout_seconds: float | None = None
-    on_busy: str | None = None
-    on_busy_chat: str | None = None
-    policy: str | None = None
+    on_busy: OnBusy | None = None
+    on_busy_chat: OnBusy | None = None
+    policy: Literal[tuple(Policy.values)] | None = None  # type: ignore[valid-type]
     raw: bool | None = None
     repeatable: bool | None = None
+    recovery: Literal[tuple(RecoveryMode.values)] | None = None  # type: ignore[valid-type]
+    recovery_attempts: int | None = None
+    recovery_pause: float | None = None
+    on_code_change: Literal[tuple(OnCodeChange.values)] | None = None  # type: ignore[valid-type]
     heals_history: bool | None = None
-    questions: list[str] | None = None
+    questions: list[Literal[tuple(rules.RULES)]] | None = None  # type: ignore[valid-type]
+    state_schema: dict[str, Any] | None = None
+    on_bad_state: Literal[tuple(OnBadState.values)] | None = None  # type: ignore[valid-type]
     is_tool: bool | None = None
     is_default: bool | None = None
     enabled: bool | None = None
@@ -76,6 +102,19 @@ class AgentValues(Members):
     middleware: list[dict[str, Any]] | None = None
     context_providers: list[dict[str, Any]] | None = None
     headers: dict[str, str | FromEnvironment] | None = None
+    on_behalf_of: str | FromEnvironment | None = None
+
+
+class BudgetValues(Members):
+    """A budget, which its scope, name, unit and period identify."""
+
+    scope: Literal[OF_FILES]  # type: ignore[valid-type]
+    of: str | None = None
+    tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS)] | None = None
+    cost: Annotated[Amount, Field(le=MOST_COST)] | None = None
+    reserve: Annotated[Amount, Field(le=MOST_TOKENS)] | None = None
+    period: Literal[tuple(Period.values)] | None = None  # type: ignore[valid-type]
+    at_limit: Literal[tuple(AtLimit.values)] | None = None  # type: ignore[valid-type]
 
 
 class KeyValues(Members):
@@ -96,6 +135,7 @@ class WebhookValues(Members):
     events: list[Literal[tuple(EVENTS)]]  # type: ignore[valid-type]
     agents: list[Slug] | None = None
     contents: bool = False
+    enabled: bool | None = None
 
 
 class ScheduleValues(Members):
@@ -105,8 +145,10 @@ class ScheduleValues(Members):
     cron: str
     time_zone: str = "UTC"
     input: dict[str, Any] = Field(default_factory=dict)
-    missed: str | None = None
-    on_busy: str | None = None
+    thread: Literal[tuple(ThreadPolicy.values)] | None = None  # type: ignore[valid-type]
+    thread_id: str | None = None
+    missed: Literal[tuple(Missed.values)] | None = None  # type: ignore[valid-type]
+    on_busy: OnBusy | None = None
     paused: bool = False
 
 
@@ -115,12 +157,15 @@ class TeamValues(Members):
 
     name: str | None = None
     owner: str | None = None
+    key_days: Annotated[int, Field(ge=1, le=MOST_KEY_DAYS)] | None = None
+    second_factor: bool | None = None
     limits: LimitValues | None = None
     members: dict[str, RoleName] = Field(default_factory=dict)
     domains: dict[str, RoleName | None] = Field(default_factory=dict)
     groups: dict[str, RoleName | None] = Field(default_factory=dict)
     keys: dict[str, KeyValues] = Field(default_factory=dict)
     agents: dict[Slug, AgentValues] = Field(default_factory=dict)
+    budgets: list[BudgetValues] = Field(default_factory=list)
     webhooks: list[WebhookValues] = Field(default_factory=list)
     schedules: dict[str, ScheduleValues] = Field(default_factory=dict)
 
@@ -164,6 +209,6 @@ def _line(error: ValidationError) -> str:
 
 
 def _names() -> list[str]:
-    models = (Document, TeamValues, LimitValues, AgentValues, KeyValues, WebhookValues,
-              ScheduleValues)  # fmt: skip
+    models = (Document, TeamValues, LimitValues, AgentValues, BudgetValues, KeyValues,
+              WebhookValues, ScheduleValues)  # fmt: skip
     return sorted({name for model in models for name in model.model_fields})

@@ -6,8 +6,10 @@ from typing import Any
 
 import yaml
 
-from agui_host.apply import team_keys
+from agui_host.apply import budgets, team_keys
+from agui_host.apply.agents import COLUMNS
 from agui_host.runtimes.kinds import kinds
+from agui_host.runtimes.middleware.keys import SECTIONS
 from agui_host.runtimes.models import Agent
 from agui_host.teams import keys, limits
 from agui_host.teams.models import (
@@ -20,12 +22,6 @@ from agui_host.teams.models import (
     TeamDomain,
 )
 from runs.models import Schedule, StopReason, Webhook
-
-COLUMNS = (
-    "name", "description", "queue", "timeout_seconds", "on_busy", "on_busy_chat", "policy", "raw",
-    "repeatable", "heals_history", "questions", "is_tool", "is_default", "enabled", "settings",
-    "middleware", "context_providers",
-)  # fmt: skip
 
 
 def text() -> str:
@@ -46,7 +42,8 @@ def _team(team: Team) -> dict[str, Any]:
     people = _people(team)
     owner = next((email for email, role in people.items() if role == Role.OWNER), None)
     members = {email: role for email, role in people.items() if email != owner}
-    values: dict[str, Any] = {"name": team.name, "owner": owner}
+    values: dict[str, Any] = {"name": team.name, "owner": owner, "key_days": team.key_days}
+    values["second_factor"] = team.second_factor or None
     values["limits"] = {
         name: value for name in limits.NAMES if (value := getattr(own, name, None)) is not None
     }
@@ -62,19 +59,17 @@ def _team(team: Team) -> dict[str, Any]:
     }
     rows = Agent.objects.for_team(team).order_by("slug")
     values["agents"] = {row.slug: _agent(row) for row in rows}
+    values["budgets"] = budgets.values_of(team)
     hooks = Webhook.objects.for_team(team).filter(task=None).order_by("pk")
     values["webhooks"] = [
-        {"url": row.url, "events": list(row.events), "agents": row.agents, "contents": row.contents}
-        for row in hooks
-    ]
-    values["schedules"] = {
-        row.name: {
-            "agent": row.agent, "cron": row.cron, "time_zone": row.time_zone,
-            "input": json.loads(row.input), "missed": row.missed,
-            "paused": row.stopped == StopReason.PAUSED,
+        {
+            "url": row.url, "events": list(row.events), "agents": row.agents,
+            "contents": row.contents, "enabled": row.enabled,
         }
-        for row in Schedule.objects.for_team(team).exclude(name="").exclude(cron="").order_by("pk")
-    }  # fmt: skip
+        for row in hooks
+    ]  # fmt: skip
+    schedules = Schedule.objects.for_team(team).exclude(name="").exclude(cron="").order_by("pk")
+    values["schedules"] = {row.name: _schedule(row) for row in schedules}
     return {name: value for name, value in values.items() if value not in (None, {}, [])}
 
 
@@ -89,5 +84,21 @@ def _people(team: Team) -> dict[str, str]:
 
 def _agent(row: Agent) -> dict[str, Any]:
     address = {"url": row.target} if kinds.of(row.kind).remote else {"target": row.target}
-    values = {"kind": row.kind, **address, **{name: getattr(row, name) for name in COLUMNS}}
-    return {name: value for name, value in values.items() if value not in (None, "", {}, [])}
+    columns = {name: getattr(row, name) for name in (*COLUMNS, *SECTIONS)}
+    values = {"kind": row.kind, **address, **columns}
+    # No rules for questions is a choice: the default are all of them.
+    return {
+        name: value
+        for name, value in values.items()
+        if value not in (None, "", {}, []) or name == "questions"
+    }
+
+
+def _schedule(row: Schedule) -> dict[str, Any]:
+    thread = {"thread": row.thread, "thread_id": row.thread_id} if row.thread_id else {}
+    busy = {"on_busy": row.on_busy} if row.on_busy else {}
+    return {
+        "agent": row.agent, "cron": row.cron, "time_zone": row.time_zone,
+        "input": json.loads(row.input), **thread, "missed": row.missed, **busy,
+        "paused": row.stopped == StopReason.PAUSED,
+    }  # fmt: skip

@@ -18,12 +18,14 @@ from agui_host.teams.revocation import revoked
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
+RULES = ("key_days", "second_factor")
+
 
 def apply_team(slug: str, values: TeamValues, changes: Changes) -> Team:
     """The team of this slug, with the file's name, limits, people and keys. Raises BadFile."""
     team = Team.objects.filter(slug=slug).first()
     if team is None:
-        owner = _account(values.owner) if values.owner else None
+        owner = account_of(values.owner) if values.owner else None
         team = create_team(slug, values.name or slug, owner, by=BY)
         changes.made(f"team {slug}")
     elif values.name is not None and values.name != team.name:
@@ -31,6 +33,7 @@ def apply_team(slug: str, values: TeamValues, changes: Changes) -> Team:
         team.save(update_fields=["name"])
         changes.changed(f"{slug} name", before, team.name)
         audit.record(BY, team, "team.renamed", name=team.name, was=before)
+    _apply_rules(team, values, changes)
     if values.limits is not None:
         _apply_limits(team, values.limits, changes)
     people = {email.lower(): Role(role) for email, role in values.members.items()}
@@ -46,7 +49,8 @@ def apply_team(slug: str, values: TeamValues, changes: Changes) -> Team:
     return team
 
 
-def _account(email: str) -> "User | None":
+def account_of(email: str) -> "User | None":
+    """The account whose verified address this is."""
     address = EmailAddress.objects.filter(email__iexact=email, verified=True).first()
     return address.user if address else None
 
@@ -54,6 +58,17 @@ def _account(email: str) -> "User | None":
 def _has_owner(team: Team) -> bool:
     owners = Membership.objects.for_team(team).filter(role=Role.OWNER)
     return owners.exists() or not Membership.objects.for_team(team).exists()
+
+
+def _apply_rules(team: Team, values: TeamValues, changes: Changes) -> None:
+    members = values.present()
+    rules = {name: members[name] for name in RULES if name in members}
+    if rules.get("second_factor", ...) is None:
+        del rules["second_factor"]
+    if names := changes.difference(team.slug, team, rules):
+        team.save(update_fields=names)
+        audit.record(BY, team, "team.rules", **{name: rules[name] for name in names})
+        revoked(team.pk)  # People without a second factor lose their streams.
 
 
 def _apply_limits(team: Team, limits: LimitValues, changes: Changes) -> None:
@@ -68,7 +83,7 @@ def _apply_member(team: Team, email: str, role: Role, changes: Changes) -> None:
     if "@" not in email:
         raise BadFile(f"teams.{team.slug}.members: {email} is no e-mail address")
     place = f"{team.slug} member {email}"
-    if (user := _account(email)) is None:
+    if (user := account_of(email)) is None:
         _invite(team, email, role, changes)
         return
     row = Membership.objects.for_team(team).filter(user=user).first()

@@ -132,9 +132,9 @@ def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) ->
     for name in RULES & values.keys():
         setattr(row, name, values[name])
     if "recovery" in values:
-        _check_recovery(row)
+        check_recovery(row)
     if values.get("state_schema") is not None:
-        _check_schema(values["state_schema"], "state_schema", "state_schema")
+        check_schema(values["state_schema"], "state_schema", "state_schema")
     for name in sorted(LISTS & values.keys()):
         team_options.put(row, name, values[name])
     row.withdrawn = row.withdrawn and "enabled" not in values  # From now on it is the team's word.
@@ -150,9 +150,12 @@ def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) ->
         # A person who may change the address must not use it to learn secrets.
         secrets["headers"], secrets[on_behalf.SECTION] = {}, ""
     if on_behalf.SECTION in values:
-        secrets[on_behalf.SECTION] = _secret(values[on_behalf.SECTION])
+        secrets[on_behalf.SECTION] = checked_secret(values[on_behalf.SECTION])
     row.seal(
-        {**secrets, "headers": _merged(secrets.get("headers", {}), values.get("headers") or {})}
+        {
+            **secrets,
+            "headers": merged_headers(secrets.get("headers", {}), values.get("headers") or {}),
+        }
     )
     try:
         with transaction.atomic():
@@ -166,7 +169,8 @@ def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) ->
     return row
 
 
-def _check_recovery(row: Agent) -> None:
+def check_recovery(row: Agent) -> None:
+    """Raises Invalid if the host cannot continue runs as the agent's ``recovery`` asks."""
     continues = row.recovery == RecoveryMode.CONTINUE
     if continues and not kinds.of(row.kind).continues:
         raise Invalid(
@@ -196,7 +200,7 @@ def _settings(members: Mapping[str, Any]) -> dict[str, Any]:
             if value not in PROTOCOLS:
                 raise Invalid(f"protocol must be one of {', '.join(PROTOCOLS)}.", details=_at(name))
         elif name == INPUT_SCHEMA:
-            _check_schema(value, INPUT_SCHEMA, f"settings.{INPUT_SCHEMA}")
+            check_schema(value, INPUT_SCHEMA, f"settings.{INPUT_SCHEMA}")
         elif name == STEERING:
             _check_steering(value)
         elif name not in known:
@@ -206,7 +210,8 @@ def _settings(members: Mapping[str, Any]) -> dict[str, Any]:
     return dict(members)
 
 
-def _check_schema(value: Any, name: str, path: str) -> None:
+def check_schema(value: Any, name: str, path: str) -> None:
+    """Raises Invalid unless the value is a JSON Schema of an object."""
     if not isinstance(value, dict) or value.get("type") != "object":
         raise Invalid(f"{name} must be the schema of an object.", details={"path": path})
     try:
@@ -229,8 +234,11 @@ def _at(name: str) -> dict[str, str]:
     return {"path": f"settings.{name}"}
 
 
-def _merged(stored: Mapping[str, str], changes: Mapping[str, Any]) -> dict[str, str]:
-    """Header names ignore case; the error never contains a value."""
+def merged_headers(stored: Mapping[str, str], changes: Mapping[str, Any]) -> dict[str, str]:
+    """The headers after the changes, of which null removes one. Raises Invalid.
+
+    Names ignore case; the error never contains a value.
+    """
     merged = {name.lower(): (name, value) for name, value in stored.items()}
     for name, value in changes.items():
         key = name.lower()
@@ -250,7 +258,8 @@ def _merged(stored: Mapping[str, str], changes: Mapping[str, Any]) -> dict[str, 
     return dict(merged.values())
 
 
-def _secret(value: str | None) -> str:
+def checked_secret(value: str | None) -> str:
+    """The secret that signs the names of end users; "" is none. Raises Invalid."""
     if value and not (len(value) >= SHORTEST_SECRET and _is_value(value)):
         raise Invalid(
             f"The secret must have at least {SHORTEST_SECRET} printable ASCII characters.",

@@ -187,3 +187,27 @@ def test_an_address_inside_is_refused(apply: Apply) -> None:
         apply(text)
     assert AddressRefused.__name__ not in str(refused.value)
     assert not Team.objects.exists()
+
+
+def test_all_of_a_schedule_and_a_webhook_is_exported(apply: Apply, people: list[User]) -> None:
+    schedule = {
+        "agent": "support", "cron": "0 3 * * *", "time_zone": "Europe/Berlin", "input": {},
+        "thread": "fixed", "thread_id": "nightly", "missed": "skip", "on_busy": "enqueue",
+        "paused": True,
+    }  # fmt: skip
+    hook = {
+        "url": "https://hooks.example.com/agui", "events": ["run.failed"], "agents": ["support"],
+        "contents": True, "enabled": False,
+    }  # fmt: skip
+    acme = yaml.safe_load(HOST)["teams"]["acme"]
+    document = {"teams": {"acme": {**acme, "schedules": {"n": schedule}, "webhooks": [hook]}}}
+    apply(yaml.safe_dump(document))
+    exported = export.content()["teams"]["acme"]
+    assert (exported["schedules"], exported["webhooks"]) == ({"n": schedule}, [hook])
+    assert apply(export.text()) == "No changes.\n"
+    hook["enabled"], schedule["on_busy"] = True, "reject"
+    assert apply(yaml.safe_dump(document)).splitlines() == [
+        "~ acme webhook https://hooks.example.com/agui enabled: False -> True",
+        "~ acme schedule n on_busy: enqueue -> reject",
+        "2 changes.",
+    ]

@@ -69,6 +69,16 @@ def test_the_present_state_is_a_document(ask: Ask, cast: Cast) -> None:
     ("agent", "place"),
     [
         ({"url": "https://a.example", "headers": {"A": {"env": "SECRET_KEY"}}}, "headers"),
+        ({"url": "https://a.example", "on_behalf_of": {"env": "SECRET_KEY"}}, "on_behalf_of"),
+        (
+            {
+                "url": "https://a.example",
+                "context_providers": [
+                    {"name": "http", "url": "https://a.example", "api_key": {"env": "SECRET_KEY"}}
+                ],
+            },
+            "context_providers",
+        ),
         ({"kind": "process", "settings": {"command": ["sh"]}}, "of the kind process"),
         ({"kind": "python", "target": "os:system"}, "of the kind python"),
         ({"kind": "http", "url": "http://169.254.169.254/"}, ""),

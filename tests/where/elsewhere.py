@@ -172,7 +172,6 @@ ELSEWHERE = {
     "runtimes/management/commands/create_agent.py": "tests/runtimes/kinds/process/test_command.py",
     "runtimes/providers/*": "tests/runs/access/test_context.py",
     "teams/accounts/*": "tests/dashboard/test_account_events.py",
-    "teams/api/members.py": "tests/teams/test_members_api.py",
     "teams/api/openapi.py": "tests/web/description/test_operations.py",
     "teams/api/pages.py": "tests/teams/test_audit_api.py",
     "teams/api/sessions.py": "tests/dashboard/test_account_events.py",

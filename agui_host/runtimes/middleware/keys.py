@@ -38,18 +38,18 @@ def put_away(entries: list[Any], known: Mapping[str, str]) -> tuple[list[Any], d
             keys[name] = known[name]
         return value
 
-    return _each(entries, store), keys
+    return each_key(entries, store), keys
 
 
 def taken_out(entries: list[Any], known: Mapping[str, str]) -> list[Any]:
     """The chain with its keys; a missing one is None."""
-    return _each(entries, lambda value: known.get(_name(value)) if _name(value) else value)
+    return each_key(entries, lambda value: known.get(_name(value)) if _name(value) else value)
 
 
 def are_known(entries: list[Any], known: Mapping[str, str]) -> bool:
     """Whether each key that the chain refers to is there."""
     names: list[str] = []
-    _each(entries, lambda value: names.append(_name(value)))
+    each_key(entries, lambda value: names.append(_name(value)))
     return all(not name or name in known for name in names)
 
 
@@ -57,8 +57,8 @@ def _name(value: Any) -> str:
     return str(value.get("secret", "")) if isinstance(value, dict) else ""
 
 
-def _each(entries: list[Any], change: Callable[[Any], Any]) -> list[Any]:
-    """A copy with ``change`` applied to every member called ``api_key``."""
+def each_key(entries: list[Any], change: Callable[[Any], Any]) -> list[Any]:
+    """A copy of a chain with ``change`` applied to every member called ``api_key``."""
 
     def copied(value: Any) -> Any:
         if isinstance(value, list):

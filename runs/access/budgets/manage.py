@@ -15,6 +15,7 @@ from agui_host.protocol.errors import Invalid
 from agui_host.protocol.input.numbers import LARGEST, whole
 from agui_host.runtimes.models import Agent
 from agui_host.teams import actors, audit
+from agui_host.teams.actors import Acting
 from agui_host.teams.authentication import Principal
 from agui_host.teams.end_users import naming
 from agui_host.teams.models import ApiKey, Membership
@@ -24,6 +25,7 @@ from runs.lifecycle.budgets import spending
 from runs.models import Budget, BudgetScope, Period, Run, Spent, Unit
 
 WARN_AT = Decimal("0.8")
+MOST_TOKENS, MOST_COST = 10**15, 10**12
 CHANGES = ("at_limit", "reserve")
 NARROW = (BudgetScope.THREAD, BudgetScope.RUN)
 """The scopes whose budgets only readers of the thread or run see."""
@@ -64,17 +66,18 @@ def count(principal: Principal) -> None:
         spending.settle(principal.team.pk)
 
 
-def create(principal: Principal, values: Mapping[str, Any]) -> Budget:
+def create(
+    principal: Principal, values: Mapping[str, Any], *, by: Acting | str | None = None
+) -> Budget:
     """A new budget, which counts the spending since its period began.
 
-    Raises Forbidden, Invalid, BudgetsFull.
+    The audit log names ``by``, the principal by default. Raises Forbidden, Invalid, BudgetsFull.
     """
     principal.require("manage_budgets")
     unit, most = _amount(values)
     scope = BudgetScope(values["scope"])
     of = values.get("of") or (principal.team.slug if scope == BudgetScope.TEAM else "")
-    if not of:
-        raise Invalid("Name what the budget is for.", details={"path": "of"})
+    key = key_of(principal, scope, of)
     with transaction.atomic():
         if Budget.objects.for_team(principal.team).count() >= settings.AGUI_BUDGETS_MAX:
             raise BudgetsFull(details={"max": settings.AGUI_BUDGETS_MAX})
@@ -82,13 +85,13 @@ def create(principal: Principal, values: Mapping[str, Any]) -> Budget:
             team=principal.team,
             scope=scope,
             of=of,
-            key=KEYS[scope](principal, of),
+            key=key,
             unit=unit,
             max=most,
             reserve=values.get("reserve", most / 100),
             period=values.get("period") or "",
             at_limit=values.get("at_limit", "end"),
-            created_by=principal.label,
+            created_by=actors.actor(by or principal).label,
         )
         row.since = begins(Value(row.period)) if row.period else Now()
         row.save(force_insert=True)
@@ -97,16 +100,31 @@ def create(principal: Principal, values: Mapping[str, Any]) -> Budget:
         row.used = _before(row)
         row.save(update_fields=["used"])
         audit.record(
-            principal, principal.team, "budget.created", str(row.pk),
+            by or principal, principal.team, "budget.created", str(row.pk),
             scope=row.scope, of=row.of, unit=row.unit, max=float(row.max),
         )  # fmt: skip
     return row
 
 
-def change(principal: Principal, budget_id: UUID, values: Mapping[str, Any]) -> Budget:
+def key_of(principal: Principal, scope: BudgetScope, of: str | None) -> str:
+    """The id by which the runs of a budget are found; without ``of`` the team's. Raises Invalid."""
+    of = of or (principal.team.slug if scope == BudgetScope.TEAM else "")
+    if not of:
+        raise Invalid("Name what the budget is for.", details={"path": "of"})
+    return KEYS[scope](principal, of)
+
+
+def change(
+    principal: Principal,
+    budget_id: UUID,
+    values: Mapping[str, Any],
+    *,
+    by: Acting | str | None = None,
+) -> Budget:
     """Set the amount, ``at_limit`` or ``reserve``. Raises Forbidden, Invalid, NotFound.
 
-    The amount is ``max``, or has the name of the budget's unit.
+    The amount is ``max``, or has the name of the budget's unit. The audit log names ``by``, the
+    principal by default.
     """
     find(principal, budget_id)
     principal.require("manage_budgets")
@@ -126,7 +144,7 @@ def change(principal: Principal, budget_id: UUID, values: Mapping[str, Any]) -> 
                 setattr(row, name, values[name])
         row.save()
         audit.record(
-            principal, principal.team, "budget.changed", str(row.pk),
+            by or principal, principal.team, "budget.changed", str(row.pk),
             fields=sorted(values), max=float(row.max),
         )  # fmt: skip
     return row

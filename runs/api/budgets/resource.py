@@ -14,10 +14,10 @@ from agui_host.teams.api.bodies import Body
 from agui_host.teams.api.pages import NewestFirst
 from agui_host.teams.authentication import principal_of
 from runs.access.budgets import manage
+from runs.access.budgets.manage import MOST_COST, MOST_TOKENS
 from runs.models import AtLimit, Budget, BudgetScope, Period, Unit
 
 STATES = ("ok", "warning", "spent")
-MOST_TOKENS, MOST_COST = 10**15, 10**12
 
 
 class BudgetSerializer(serializers.ModelSerializer[Budget]):
