@@ -138,10 +138,11 @@ async def watch_loop() -> None:
         loop_lag.observe(max(0.0, time.perf_counter() - began - LOOK_EVERY))
 
 
-def serve(address: str) -> None:
+def serve(address: str) -> str:
     """Answer scrapes at ``HOST:PORT`` in a thread, or at the next free port of PORTS.
 
-    Workers of one machine share their environment. Without a free port only the metrics are lost.
+    Workers of one machine share their environment. Returns the address; without a free port, which
+    loses the metrics only, it is empty.
     """
     host, _, port = address.rpartition(":")
     for candidate in range(int(port), min(int(port) + PORTS, 65_536)):
@@ -153,8 +154,9 @@ def serve(address: str) -> None:
                 break
         else:
             log.info("metrics.served", address=f"{host}:{candidate}")
-            return
+            return f"{host}:{candidate}"
     log.error("metrics.not_served", address=address, error=str(reason))
+    return ""
 
 
 def render() -> bytes:

@@ -49,8 +49,7 @@ def claim() -> None:
         if not connection.in_atomic_block:
             connection.close()
     if stored != _read(place):
-        problem, hint = _texts(place, stored)
-        raise ImproperlyConfigured(f"{problem} {hint}")
+        raise ImproperlyConfigured(" ".join(_texts(place, stored)))
 
 
 def repeat_mark(place: Path) -> None:
@@ -62,22 +61,29 @@ def repeat_mark(place: Path) -> None:
         paths.write_private(place / NAME, f"{stored}\n")
 
 
+def problem(*, with_unmarked: bool) -> tuple[str, str] | None:
+    """Why the directory of this process is not that of the database, and the remedy; else None.
+
+    A directory without a mark counts ``with_unmarked``: neither web nor worker starts with it.
+    """
+    if (place := _directory()) is None:
+        return None
+    mark, stored = _read(place), _stored()
+    if stored in (None, mark) or (mark is None and not with_unmarked):
+        return None
+    return _texts(place, stored)
+
+
 @register(Tags.database)
 def one_directory(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """The directory of this process, if it has a mark, has that of the database."""
-    place = _directory()
-    mark = _read(place) if place and databases else None
-    if place is None or mark is None:
-        return []  # Such as an account that only migrates.
     try:
+        # One without a mark can be that of an account that only migrates.
         with scope.everywhere():
-            stored = _stored()
+            texts = problem(with_unmarked=False) if databases else None
     except DatabaseError:
         return []  # Not migrated yet.
-    if stored in (None, mark):
-        return []
-    problem, hint = _texts(place, stored)
-    return [Error(problem, hint=hint, id="agui.E006")]
+    return [Error(texts[0], hint=texts[1], id="agui.E006")] if texts else []
 
 
 def _directory() -> Path | None:

@@ -32,8 +32,8 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
     """
     interpreter.settle()
     metrics.slots.set(settings.AGUI_WORKER_CONCURRENCY)
-    if settings.AGUI_METRICS_ADDRESS:
-        metrics.serve(settings.AGUI_METRICS_ADDRESS)
+    address = settings.AGUI_METRICS_ADDRESS
+    scraped_at = metrics.serve(address) if address else ""
     writer = JournalWriter(admission.FOLLOW_UP)
     logging.getLogger("procrastinate").addFilter(_is_news)
 
@@ -46,7 +46,7 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
         writing.add_done_callback(lambda _: watchdog.hurry())
         runs = Runs(
             writer, queues, registered=watchdog.registered, leaving=leaving,
-            lives=lambda: heartbeat.lives,
+            lives=lambda: heartbeat.lives, scraped_at=scraped_at,
         )  # fmt: skip
         chores = Chores(leaving)
 

@@ -1,5 +1,6 @@
 """The doctor planted with one fault for each check, which it has to name with its remedy."""
 
+import shutil
 import socket
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import psycopg
 import pytest
 import redis
 from django.db import connection
+from django.utils import timezone
 from procrastinate.contrib.django.utils import connector_params
 
 from agui_host.backends import valkey
@@ -20,8 +22,11 @@ from agui_host.doctor.findings import Fault, Finding
 from agui_host.embedded import paths
 from agui_host.runtimes.models import Agent
 from events import partitions
+from runs.models import File
+from runs.worker.taking import registration
 from tests.backends.servers.bouncer import PgBouncer
 from tests.cast import Cast, cast
+from tests.doctor.machines import greeting_server
 from tests.runs.jobs import a_worker
 
 __all__ = ["cast"]
@@ -239,6 +244,44 @@ def test_another_machines_store(
     assert "is not the directory that keeps the files of this database" in fault("files").text
 
 
+def test_a_directory_that_only_this_machine_has(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first start here; a web process or worker would mark it, or refuse to start."""
+    from agui_host.runtimes import file_directory
+
+    monkeypatch.setenv("DATABASE_URL", "postgres://elsewhere/agui")
+    settings.AGUI_FILES = str(tmp_path / "first")
+    assert look("files").faults == (), "no machine has started yet"
+    file_directory.claim()
+    assert look("files").faults == ()
+    settings.AGUI_FILES = str(tmp_path / "second")
+    assert "is not the directory that keeps the files of this database" in fault("files").text
+    assert not (tmp_path / "second").exists()
+
+
+def test_a_copy_of_another_machines_directory(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch, cast: Cast
+) -> None:
+    """Made with the machine's image, so the mark is the right one."""
+    from agui_host.runtimes import file_directory
+
+    monkeypatch.setenv("DATABASE_URL", "postgres://elsewhere/agui")
+    settings.AGUI_FILES = str(tmp_path / "first")
+    file_directory.claim()
+    shutil.copytree(tmp_path / "first", tmp_path / "second")
+    file = File.objects.create(
+        team=cast.team, name="a.txt", media_type="text/plain", size=1, sha256="0" * 64,
+        created_by="user:alice", creator="user:1", stored_at=timezone.now(),
+    )  # fmt: skip
+    upload = tmp_path / "first" / file.key
+    upload.parent.mkdir()
+    upload.write_bytes(b"a")
+    assert look("files").faults == ()
+    settings.AGUI_FILES = str(tmp_path / "second")
+    assert fault("files").text.endswith("second, lacks 1 of the newest 20 uploads.")
+
+
 def test_an_agent_without_a_row(cast: Cast) -> None:
     Agent.objects.create(team=cast.team, slug="former", name="Former", target="former")
     Agent.objects.filter(team=cast.team, slug="echo").delete()
@@ -264,12 +307,33 @@ def test_a_queue_without_a_worker(cast: Cast) -> None:
 
 
 def test_metrics_that_nobody_serves(settings: Any) -> None:
-    a_worker()
+    registration.register(["default"], 1, scraped_at="127.0.0.1:1")
+    assert look("metrics").detail == "not set"
     settings.AGUI_METRICS_ADDRESS = "127.0.0.1:1"
     assert "No worker answers scrapes" in fault("metrics").text
     settings.AGUI_METRICS_KEY = "k" * 32
     settings.AGUI_PUBLIC_URL = "http://127.0.0.1:1"
     assert "does not accept AGUI_METRICS_KEY: ConnectError" in look("metrics").faults[1].text
+
+
+def test_a_worker_among_others_that_answers_no_scrapes(settings: Any) -> None:
+    """Each registers its address; on another machine it could not be told otherwise."""
+    registration.register(["default"], 1, scraped_at="0.0.0.0:9464")
+    settings.AGUI_METRICS_KEY = "k" * 32
+    assert look("metrics").detail == "web was not tried without AGUI_PUBLIC_URL"
+    a_worker()
+    assert fault("metrics").text == "1 of 2 workers answer no scrapes."
+    assert "Set AGUI_METRICS_ADDRESS for each worker" in fault("metrics").remedy
+    sql("update runs_worker set scraped_at = '127.1.2.3:1'")
+    sql("delete from runs_worker where id = (select max(id) from runs_worker)")
+    assert fault("metrics").text == "The worker at 127.1.2.3:1 answers no scrapes from here."
+
+
+def test_a_web_server_that_answers_scrapes_with_something_else(settings: Any) -> None:
+    settings.AGUI_METRICS_KEY = "k" * 32
+    with greeting_server(b"HTTP/1.0 200 OK\r\n\r\n<html>a page</html>") as port:
+        settings.AGUI_PUBLIC_URL = f"http://127.0.0.1:{port}"
+        assert "does not accept AGUI_METRICS_KEY: 200" in fault("metrics").text
 
 
 def test_a_mail_server_that_is_away(settings: Any) -> None:

@@ -4,23 +4,28 @@ import asyncio
 import secrets
 import shutil
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 from django.conf import settings
+from django.db.models import Q
 
 from agui_host.backends.file_store import file_store
+from agui_host.backends.postgres import clock
 from agui_host.doctor.findings import Fault, check
 from agui_host.runtimes import file_directory
+from runs.models import File
 
 FOLDER = "doctor"
 CONTENT = b"doctor"
 LEAST_BYTES = 1 << 30
+NEWEST = 20
 
 
 @check("files", needs="migrations")
 def store() -> str | list[Fault]:
-    """Whether it is the database's, and returns written files unchanged."""
-    for message in file_directory.one_directory(["default"]):
-        return [Fault(str(message.msg), str(message.hint))]
+    """Whether it is the database's, returns written files unchanged, and has the newest uploads."""
+    if problem := file_directory.problem(with_unmarked=True):
+        return [Fault(*problem)]
     try:
         content = asyncio.run(_tried(f"{FOLDER}/{secrets.token_hex(8)}"))
     except OSError as error:
@@ -38,7 +43,30 @@ def store() -> str | list[Fault]:
                 "Use a store that reads its own writes.",
             )
         ]
+    if absent := _absent():
+        return [
+            Fault(
+                f"The store of AGUI_FILES, {settings.AGUI_FILES}, lacks {absent} of the newest"
+                f" {NEWEST} uploads.",
+                "Name the store that web writes to: a bucket, or a directory that all machines"
+                " share. If it is this one, restore its files (docs/backup.md).",
+            )
+        ]
     return settings.AGUI_FILES
+
+
+def _absent() -> int:
+    """How many of the newest uploads are not there, as in a copy of another machine's directory."""
+    soon = clock.now() + timedelta(minutes=10)
+    lasting = Q(expires_at=None) | Q(expires_at__gt=soon)
+    rows = File.objects.of_any_team().filter(lasting, stored_at__isnull=False).order_by("-id")
+    place, absent = file_store(settings.AGUI_FILES), 0
+    for row in rows[:NEWEST]:
+        try:
+            place.range(row.key, 0, 1)
+        except FileNotFoundError:
+            absent += 1
+    return absent
 
 
 async def _tried(key: str) -> bytes:

@@ -12,7 +12,7 @@ class Worker(models.Model):
     at its last heartbeat. A ``draining`` one takes no more. ``chores`` is its registration in
     Procrastinate, which runs the chores. ``searches`` is the number of its newest search for runs
     that are its own but not executed there. Web processes of its machine hand it runs by its
-    ``link``.
+    ``link``. It answers scrapes at ``scraped_at``; empty: nowhere.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -23,6 +23,7 @@ class Worker(models.Model):
     chores = models.BigIntegerField(null=True)
     link = models.UUIDField(null=True)
     searches = models.BigIntegerField(default=0, db_default=0)
+    scraped_at = models.TextField(default="", db_default="")
 
     def __str__(self) -> str:
         return f"{self.id}: {', '.join(self.queues)}"

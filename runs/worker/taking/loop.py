@@ -66,16 +66,19 @@ class Runs:
         leaving: Callable[[], bool] = lambda: False,
         lives: Callable[[], bool] = lambda: True,
         concurrency: int | None = None,
+        scraped_at: str = "",
     ) -> None:
         """``queues`` are the names of agents' queues.
 
         ``registered`` is called with the worker's id before it takes a run; while ``leaving``, runs
         that are stopped without a reason end as those of a worker that shuts down. A
         worker that no longer ``lives`` for the others begins no run that was handed to it.
+        It answers scrapes at ``scraped_at``.
         """
         self.id: int | None = None
         self._writer, self._queues = writer, list(queues)
         self._registered, self._leaving, self._lives = registered, leaving, lives
+        self._scraped_at = scraped_at
         self._most = concurrency or settings.AGUI_WORKER_CONCURRENCY
         self._running: dict[asyncio.Task[None], Executed] = {}
         self._executed: set[UUID] = set()
@@ -117,7 +120,9 @@ class Runs:
 
     async def run(self) -> None:
         """Take and execute runs until ``stop``, then drain."""
-        self.id = await db(registration.register, self._queues, self.free, self._hands.link)
+        self.id = await db(
+            registration.register, self._queues, self.free, self._hands.link, self._scraped_at
+        )
         self._registered(self.id)
         await self._hands.open()
         if adopted := await db(jobs.adopt):

@@ -5,7 +5,9 @@ from uuid import UUID
 
 from django.db import connection
 
-REGISTER = "insert into runs_worker (queues, free, link) values (%s, %s, %s) returning id"
+REGISTER = """
+insert into runs_worker (queues, free, link, scraped_at) values (%s, %s, %s, %s) returning id
+"""
 # One message: the chores of a worker live as long as it does.
 BEAT = """
 with chores as (
@@ -18,10 +20,15 @@ REMOVE = "select agui_end_worker(%s)"
 PRESENT = "select id from runs_worker"
 
 
-def register(queues: Sequence[str], free: int, link: UUID | None = None) -> int:
-    """Register a worker of these queues; its new id. By its ``link`` it is handed runs."""
+def register(
+    queues: Sequence[str], free: int, link: UUID | None = None, scraped_at: str = ""
+) -> int:
+    """Register a worker of these queues; its new id. By its ``link`` it is handed runs.
+
+    It answers scrapes at ``scraped_at``; empty: nowhere.
+    """
     with connection.cursor() as cursor:
-        cursor.execute(REGISTER, [list(queues), free, link])
+        cursor.execute(REGISTER, [list(queues), free, link, scraped_at])
         return int(cursor.fetchone()[0])
 
 
