@@ -32,11 +32,18 @@ from tests.deploy.compose_files import DOCKERFILE, compose, environment_of, exam
 
 ACCOUNT = (10001, 10001)
 NAME = "engines.test"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+"""As the image's build argument names it."""
 COMPILE = re.compile(r"^RUN python (-m compileall .*)$", re.MULTILINE)
 COLLECT = re.compile(r"RUN SECRET_KEY=(\S+) \\\n\s+python (manage\.py .*)$", re.MULTILINE)
 FAULT = re.compile(r"^fault  (\S+(?: \S+)*?)  ", re.MULTILINE)
 """A line of the doctor's report, with its subject."""
-OF_THE_PROXY = ["public url", "certificate", "websockets", "streams"]
+UNMOUNTED = "no mount"
+AS_ACCOUNT = f"""
+mount --bind "$1" /etc/hosts || {{ echo {UNMOUNTED} >&2; exit 3; }}
+shift
+exec setpriv --reuid={ACCOUNT[0]} --regid={ACCOUNT[1]} --clear-groups -- "$@"
+"""
 WEBS, WORKERS = ("web-1", "web-2"), ("worker-1", "worker-2")
 NGINX = """
 daemon off; pid nginx.pid; error_log stderr;
@@ -90,7 +97,7 @@ class Deployed:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.extra: dict[str, str] = {}  # what the starter of a process adds to its environment
         self.file = {**example(), "AGUI_PUBLIC_URL": self.url, "EMAIL_URL": "consolemail://"}
-        self.file |= {"AGUI_SCRIPTED_AGENT": "true"}
+        self.file |= {"AGUI_SCRIPTED_AGENT": "true", "AGUI_COMMIT": COMMIT}
 
     def build(self) -> None:
         """The image's steps, as root."""
@@ -178,14 +185,32 @@ class Deployed:
         port = ["--port", str(self.ports[name])] if name in self.ports else []
         return [*command, *port]
 
-    def run(self, *command: str, service: str = "web", ends: int = 0) -> str:
+    def run(self, *command: str, service: str = "web") -> str:
         """`docker compose exec web …`: a command of the account, to its end."""
         done = subprocess.run(
             command, cwd=self.app, env=self.environment(service), capture_output=True, text=True,
             timeout=180, user=ACCOUNT[0], group=ACCOUNT[1], extra_groups=[], check=False,
         )  # fmt: skip
-        assert done.returncode == ends, done.stdout + done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def examine(self, *command: str) -> tuple[str, int]:
+        """`docker compose exec web … doctor`, where DNS has the name; its report and exit code.
+
+        The certificate is of an authority that the container trusts, as of a public one.
+        """
+        hosts = self.folder / "hosts"
+        hosts.write_text(f"127.0.0.1 localhost {NAME}\n")
+        hosts.chmod(0o644)
+        inside = ["unshare", "--mount", "/bin/sh", "-euc", AS_ACCOUNT, "sh", str(hosts)]
+        env = self.environment("web") | {"SSL_CERT_FILE": str(self.authority.ca)}
+        done = subprocess.run(
+            [*inside, *command], cwd=self.app, env=env, capture_output=True, text=True,
+            timeout=180, check=False,
+        )  # fmt: skip
+        if UNMOUNTED in done.stderr:
+            needs.missing(f"needs mounts: {done.stderr[-300:]}")
+        return done.stdout, done.returncode
 
     def start(self, name: str) -> None:
         env = self.environment(name.partition("-")[0]) | self.extra

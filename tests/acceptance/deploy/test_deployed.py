@@ -14,9 +14,9 @@ from benchmarks.report import keep
 from tests.acceptance.browser.test_two_browsers import CODE
 from tests.acceptance.deploy.people import Person, work
 from tests.acceptance.deployed import (
+    COMMIT,
     FAULT,
     NAME,
-    OF_THE_PROXY,
     WEBS,
     WORKERS,
     Deployed,
@@ -41,6 +41,14 @@ teams:
     members: {gil@example.com: admin, hal@example.com: member, ida@example.com: member,
               jon@example.com: viewer}
 """
+SOUND = {
+    "public url": f"https://{NAME}",
+    "certificate": "valid",
+    "websockets": "pass through",
+    "streams": "",
+    "workers": "default: 2",
+}
+"""Subjects of the doctor's report that were really looked at, and their findings."""
 ALICE, PASSWORD = "alice@example.com", "alices-horse-battery-staple"
 
 
@@ -74,16 +82,24 @@ def follow(deployed: Deployed, folder: Path, section: str) -> tuple[list[str], l
     calls = reader.follow(section, AGUI_KEY="the-key")
     inside = [call[len(EXEC) :] for call in calls if call[: len(EXEC)] == EXEC]
     others = [call for call in calls if call[: len(EXEC)] != EXEC]
-    ends = {"doctor": 1}  # no DNS has the deployment's name
-    return [deployed.run(*command, ends=ends.get(command[-1], 0)) for command in inside], others
+    outputs = []
+    for command in inside:
+        if command[-1] != "doctor":
+            outputs.append(deployed.run(*command))
+            continue
+        report, code = deployed.examine(*command)
+        assert (FAULT.findall(report), code) == ([], 0), report
+        outputs.append(report)
+    return outputs, others
 
 
 def test_what_compose_starts_is_sound(deployed: Deployed, tmp_path: Path) -> None:
-    """The deployment checks, and the health checks of its containers."""
+    """The doctor is green, and the health checks of its containers."""
     need_root()
     (checked, examined, mailed), (up,) = follow(deployed, tmp_path, "Compose")
     assert "no issues" in checked
-    assert FAULT.findall(examined) == OF_THE_PROXY, "test_empty_machine has them sound"
+    for subject, finding in SOUND.items():
+        assert re.search(rf"^ok     {subject} +.*{finding}", examined, re.MULTILINE), examined
     assert "To: you@example.com" in mailed
     assert up == ["docker", "compose", "up", "-d", "--build", "--wait"]
     for name in ("web-1", "worker-1"):
@@ -92,6 +108,16 @@ def test_what_compose_starts_is_sound(deployed: Deployed, tmp_path: Path) -> Non
         assert kind == "CMD"
         port = [str(deployed.ports[name])] if name in WEBS else []
         deployed.run(*check, *port, service=service)
+
+
+def test_logs_and_health_name_the_commit(deployed: Deployed) -> None:
+    with deployed.client() as client:
+        assert client.get("/health").json()["commit"] == COMMIT[:12]
+    for name in (*WEBS, *WORKERS):
+        (line,) = [line for line in deployed.log(name).splitlines() if ".started" in line][:1]
+        values = json.loads(line)
+        assert values["event"] == f"{name.partition('-')[0]}.started"
+        assert values["commit"] == COMMIT[:12]
 
 
 def test_web_and_worker_are_not_the_owner_of_the_database(deployed: Deployed) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.acceptance.browser.test_two_browsers import CODE
 from tests.acceptance.deploy.machine.empty import NAME, Machine, empty
 from tests.acceptance.deploy.people import Person, work
-from tests.acceptance.deployed import FAULT, OF_THE_PROXY
+from tests.acceptance.deployed import FAULT
 from tests.acceptance.host import wait_for
 from tests.deploy.guide import blocks
 
@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 URL = f"https://{NAME}"
 PEOPLE = ("alice", "bob", "carol", "dave", "erin")
 DOCTOR = "agui-host doctor"
+OF_THE_PROXY = ["public url", "certificate", "websockets", "streams"]
 TEAM = """
 cat > /etc/agui/host.yaml <<'END'
 teams:
