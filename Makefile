@@ -65,7 +65,7 @@ help:
 	@echo "make site         docs/ as a site of static files in site/"
 	@echo "make release      dist/: the wheels, the npm package, bills of materials and checksums; nothing is published"
 	@echo "make client       clients/js built, and its modules that the host serves copied"
-	@echo "make audit        known holes in the pinned requirements (needs a package index)"
+	@echo "make audit        known holes in the pinned requirements and in JavaScript (needs PyPI and npm)"
 	@echo "make lock         resolve the pinned requirements again (needs uv)"
 	@echo "make vendor       other people's JavaScript copied into static/vendor, as its lock file pins it"
 	@echo "make counts       files, lines, docstrings and duplicates by room (ARGS=\"BEFORE .\": two checkouts)"
@@ -136,6 +136,8 @@ bench-durable: .venv/dev.stamp
 
 audit: .venv/dev.stamp
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip --requirement requirements/run.lock
+	npm --prefix $(CLIENT) audit --omit dev --audit-level moderate
+	npm --prefix requirements/vendor audit --audit-level moderate
 
 lock:
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate \

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from agui_host import folders
+from tests.deploy.guide import env_file
 from tests.house.repository import ROOT
 from tests.needs import missing, need
 from tests.suite import versions
@@ -32,6 +33,12 @@ BUILD = [step["run"] for step in WORKFLOW["jobs"]["build"]["steps"] if "run" in 
 OF_A_TAG = {'python3 -m tests.suite.versions "$TAG"', "make audit"}
 """Steps that need the day of the release: the changelog's date, and the index's known holes."""
 URL = "https://github.com/Acme/agui"
+ANSWERS = """
+case "$*" in
+  */health) echo '{"commit":"0123456789ab"}';;
+  */agui*) echo 'data: {"type":"RUN_FINISHED"}';;
+esac
+"""
 LOCK = "requirements/release.lock"
 
 
@@ -168,7 +175,85 @@ def test_only_a_tag_publishes_and_only_what_was_tested() -> None:
     assert {"make release", "make site", "make audit"} <= set(BUILD)
     (publishes,) = [step["run"] for step in jobs["npm"]["steps"] if "run" in step]
     assert publishes.endswith(" ./dist/*.tgz"), "npm takes dist/… for a repository of GitHub's"
-    for name in ("pypi", "npm", "image"):
-        assert set(jobs[name]["needs"]) == {"test", "build"}
+    for name in ("pypi", "npm"):
+        assert set(jobs[name]["needs"]) == {"test", "build", "image"}
         assert jobs[name]["permissions"]["id-token"] == "write"
+    assert set(jobs["release"]["needs"]) == {"pypi", "npm", "image-name"}
     assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text()
+
+
+def test_an_image_has_a_name_only_after_it_was_tried_and_scanned() -> None:
+    """On each platform; the name is for the very images, by their digests."""
+    jobs = WORKFLOW["jobs"]
+    image = jobs["image"]
+    assert set(image["needs"]) == {"test", "build"}
+    platforms = {
+        each["platform"]: each["runner"] for each in image["strategy"]["matrix"]["include"]
+    }
+    assert platforms.keys() == {"amd64", "arm64"}
+    assert platforms["arm64"].endswith("-arm"), "tried on its own processors"
+    steps = image["steps"]
+    kinds = [step.get("uses", step.get("run", "")).partition("@")[0] for step in steps]
+    built, tried, scanned, passed_on = (
+        next(number for number, kind in enumerate(kinds) if kind.startswith(part))
+        for part in (
+            "docker/build-push-action", ".ci/try-image", "anchore/scan-action",
+            "actions/upload-artifact",
+        )
+    )  # fmt: skip
+    assert built < tried < scanned < passed_on
+    digest = "@${{ steps.push.outputs.digest }}"
+    assert "push-by-digest=true" in steps[built]["with"]["outputs"]
+    assert "tags" not in steps[built]["with"]
+    assert steps[tried]["env"]["IMAGE"].endswith(digest)
+    scan = steps[scanned]["with"]
+    assert scan["image"].endswith(digest)
+    assert (scan["fail-build"], scan["severity-cutoff"]) == (True, "high")
+    assert not any(step.get("continue-on-error") for step in steps)
+    name = jobs["image-name"]
+    assert name["needs"] == "image"
+    assert not any("build-push" in step.get("uses", "") for step in name["steps"])
+    assert any("imagetools create" in step.get("run", "") for step in name["steps"])
+
+
+def test_the_audit_looks_at_all_that_is_released() -> None:
+    """The packages of Python, the client's of JavaScript, and the modules that pages load."""
+    _, _, recipe = (ROOT / "Makefile").read_text().partition("\naudit: ")
+    commands = recipe.partition("\n\n")[0]
+    assert "pip-audit --strict" in commands
+    for folder in ("$(CLIENT)", "requirements/vendor"):
+        assert re.search(rf"npm --prefix {re.escape(folder)} audit .*--audit-level", commands)
+
+
+@pytest.mark.parametrize(
+    ("commit", "code"), [("0123456789abcdef", 0), ("fedcba9876543210", 1)], ids=["ours", "another"]
+)
+def test_an_image_is_tried_as_the_pages_deploy_it(tmp_path: Path, commit: str, code: int) -> None:
+    """With stand-ins for Docker and curl, which answer as an image of the first commit does."""
+    clone, programs, calls = tmp_path / "clone", tmp_path / "programs", tmp_path / "calls"
+    for path in (clone / ".ci", clone / "deploy", programs):
+        path.mkdir(parents=True)
+    script = Path(shutil.copy(ROOT / ".ci" / "try-image", clone / ".ci"))
+    shutil.copy(ROOT / "deploy" / "host.env.example", clone / "deploy")
+    for name in ("docker", "curl"):
+        (programs / name).write_text(f"#!/bin/sh\necho {name} $* >> {calls}\n{ANSWERS}")
+        (programs / name).chmod(0o755)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [script, "registry/agui@sha256:1", commit], env={**os.environ, "PATH": path},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    lines = calls.read_text().splitlines()
+    assert lines[:3] == [
+        "docker pull --quiet registry/agui@sha256:1",
+        "docker tag registry/agui@sha256:1 agui-run-host:candidate",
+        "docker compose up -d --no-build --wait",
+    ]
+    assert "docker compose exec -T -e AGUI_PUBLIC_URL= web python manage.py doctor" in lines
+    assert lines[-1] == "docker compose down --volumes"
+    assert ("docker compose logs --tail 100" in lines) is bool(code)
+    settings = env_file(clone / ".env")
+    assert all(settings[name] for name in ("SECRET_KEY", "POSTGRES_PASSWORD", "AGUI_PUBLIC_URL"))
+    certificate = clone / "deploy" / "tls" / "fullchain.pem"
+    assert certificate.read_text().startswith("-----BEGIN CERTIFICATE-----")
