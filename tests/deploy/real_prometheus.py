@@ -17,7 +17,8 @@ from tests.house.repository import ROOT
 
 FOLDER = ROOT / "deploy" / "prometheus"
 METRICS_KEY = "k" * 40
-MINUTES = re.compile(r"(?<=\[)(\d+)m(?=\])")
+WINDOW = re.compile(r"(?<=\[)(\d+)([mh])(?=\])")
+MINUTES = {"m": 1, "h": 60}
 LEAST_WINDOW = 15
 """Seconds: on a busy machine some scrapes fail, and a rate needs two."""
 
@@ -27,10 +28,11 @@ def quick_rules(seconds_per_minute: int) -> dict[str, Any]:
     rules: dict[str, Any] = yaml.safe_load((FOLDER / "alerts.yml").read_text())
 
     def shorter(match: re.Match[str]) -> str:
-        return f"{max(LEAST_WINDOW, int(match[1]) * seconds_per_minute)}s"
+        minutes = int(match[1]) * MINUTES[match[2]]
+        return f"{max(LEAST_WINDOW, minutes * seconds_per_minute)}s"
 
-    for rule in rules["groups"][0]["rules"]:
-        rule["expr"] = MINUTES.sub(shorter, rule["expr"])
+    for rule in (rule for group in rules["groups"] for rule in group["rules"]):
+        rule["expr"] = WINDOW.sub(shorter, rule["expr"])
         if "for" in rule:
             rule["for"] = f"{int(rule['for'].removesuffix('m')) * seconds_per_minute}s"
     return rules

@@ -1,9 +1,10 @@
 """The alerts as `promtool` proves them, and a real Prometheus that scrapes every process."""
 
+import json
 import re
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,25 @@ from tests.backends.test_metrics import OURS
 from tests.deploy.real_prometheus import FOLDER, METRICS_KEY, prometheus, quick_rules
 from tests.house.repository import ROOT
 
+OBJECTIVES = {"starts": 0.01, "events": 0.01, "webhooks": 0.05}
+"""The part of each that may miss it."""
+BURNS = {"fast": ("1h", "5m", 14.4), "slow": ("6h", "30m", 6.0)}
+"""The windows of an alert, and how many times as fast as allowed the allowance is spent."""
+
 
 def rules() -> list[dict[str, Any]]:
+    """The rules of alerts."""
+    return [rule for rule in _all_rules() if "alert" in rule]
+
+
+def _all_rules() -> list[dict[str, Any]]:
     groups = yaml.safe_load((FOLDER / "alerts.yml").read_text())["groups"]
     return [rule for group in groups for rule in group["rules"]]
+
+
+def name(rule: Mapping[str, Any]) -> str:
+    """The alert, and which of the two of an objective."""
+    return " ".join(filter(None, (rule["alert"], rule["labels"].get("burn"))))
 
 
 def test_each_alert_fires_by_its_cause_and_none_on_a_sound_host() -> None:
@@ -34,10 +50,11 @@ def test_each_alert_fires_by_its_cause_and_none_on_a_sound_host() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     cases = yaml.safe_load((FOLDER / "alerts_test.yml").read_text())["tests"]
     assert [case["name"] for case in cases] == [
-        *(rule["alert"] for rule in rules()),
+        *map(name, rules()),
         "a sound host",
         "a host beside a sound one",
         "no process at all",
+        "a few slow starts of a quiet night",
     ]
     sound = next(case for case in cases if case["name"] == "a sound host")
     looked = {each["alertname"] for each in sound["alert_rule_test"]}
@@ -52,9 +69,43 @@ def test_each_alert_links_a_row_of_the_symptom_table() -> None:
     assert linked == {f"docs/operations.md#{anchor}" for anchor in anchors}
 
 
+def test_each_objective_has_an_alert_for_a_fast_and_a_slow_burn() -> None:
+    """By the same rates of the same windows; the dashboard shows each, and the page names it."""
+    recorded = {(rule["labels"]["objective"], rule["record"]) for rule in _all_rules()
+                if "record" in rule}  # fmt: skip
+    windows = [window for long, short, _ in BURNS.values() for window in (long, short)]
+    assert recorded == {
+        (objective, f"agui:missed:ratio_rate{window}")
+        for objective in OBJECTIVES
+        for window in windows
+    }
+    burning = {
+        (word, rule["labels"]["burn"]): rule["expr"]
+        for rule in rules()
+        for word in OBJECTIVES
+        if f'objective="{word}"' in rule["expr"]
+    }
+    assert burning.keys() == {(word, burn) for word in OBJECTIVES for burn in BURNS}
+    for (word, burn), expression in burning.items():
+        long, short, times = BURNS[burn]
+        bar = f"{times * OBJECTIVES[word]:.3f}".rstrip("0")
+        for window in (long, short):
+            rate = f'agui:missed:ratio_rate{window}{{objective="{word}"}} > {bar}'
+            assert rate in expression, (word, burn)
+    panels = json.loads((ROOT / "deploy/grafana/dashboard.json").read_text())["panels"]
+    spending, met = (
+        {target["legendFormat"]: target["expr"] for target in panel["targets"]}
+        for panel in panels
+        if panel["title"].startswith("Objectives: ")
+    )
+    assert spending.keys() == met.keys() == OBJECTIVES.keys()
+    for word, allowed in OBJECTIVES.items():
+        assert spending[word].endswith(f"/ {allowed}")
+
+
 def test_alerts_ask_for_metrics_that_exist() -> None:
     documented = set(OURS.findall((ROOT / "docs" / "howto-monitoring.md").read_text()))
-    used = {name for rule in rules() for name in OURS.findall(rule["expr"])}
+    used = {each for rule in _all_rules() for each in OURS.findall(rule["expr"])}
     assert {name.removesuffix("_bucket") for name in used} <= documented
 
 
