@@ -4,6 +4,8 @@ This module chooses, and settings choose Django's layer and cache by the same ru
 asks which of both it is.
 """
 
+from collections.abc import Sequence
+
 from django.conf import settings
 
 from agui_host.backends import valkey
@@ -40,8 +42,8 @@ def seat_store() -> seats.ValkeySeats | seat_table.TableSeats:
     return seat_table.TableSeats()
 
 
-def seat_count(key: str) -> int | None:
-    """How many of these seats are taken (synchronous); None if the server is away."""
+def seat_counts(keys: Sequence[str]) -> list[int] | None:
+    """How many of the seats of each key are taken (synchronous); None if the server is away."""
     if settings.REDIS_URL:
-        return seats.count(settings.REDIS_URL, key)
-    return seat_table.count(key)
+        return seats.counts(settings.REDIS_URL, keys)
+    return seat_table.counts(keys)

@@ -16,7 +16,7 @@ import functools
 import itertools
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -331,4 +331,10 @@ def count(owner: UUID | str) -> int | None:
 
     Seats taken or left within the last second can be missing.
     """
-    return ringer.seat_count(_key(owner))
+    numbers = counts([owner])
+    return None if numbers is None else numbers[0]
+
+
+def counts(owners: Sequence[UUID | str]) -> list[int] | None:
+    """``count`` of each of these owners, in one call for a thousand of them."""
+    return ringer.seat_counts([_key(owner) for owner in owners])

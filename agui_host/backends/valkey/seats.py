@@ -28,7 +28,13 @@ end
 redis.call('EXPIRE', KEYS[1], ARGV[1])
 return {total + free, free}
 """
-COUNT = "return redis.call('ZCOUNT', KEYS[1], '(' .. redis.call('TIME')[1], '+inf')"
+COUNT = """
+local counts, now = {}, '(' .. redis.call('TIME')[1]
+for i, key in ipairs(KEYS) do counts[i] = redis.call('ZCOUNT', key, now, '+inf') end
+return counts
+"""
+MOST_KEYS = 1_000
+"""Keys of one call: Lua passes about 8,000 at most, and other calls wait for it."""
 
 
 class ValkeySeats:
@@ -69,12 +75,16 @@ class ValkeySeats:
         self.client = await renew(self.client, self.url, self.seconds)
 
 
-def count(url: str, key: str) -> int | None:
-    """How many seats are taken (synchronous); None without Valkey."""
+def counts(url: str, keys: Sequence[str]) -> list[int] | None:
+    """How many seats of each key are taken (synchronous); None without Valkey."""
     try:
         server = client(url, TIMEOUT)
         try:
-            return int(server.eval(COUNT, 1, key))
+            numbers = list[int]()
+            for first in range(0, len(keys), MOST_KEYS):
+                some = keys[first : first + MOST_KEYS]
+                numbers += map(int, server.eval(COUNT, len(some), *some))
+            return numbers
         finally:
             server.close()
     except ERRORS:

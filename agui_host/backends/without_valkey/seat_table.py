@@ -26,7 +26,10 @@ with taken as (
 )
 select total + (select count(*) from free), (select count(*) from free) from taken
 """
-COUNT = "select count(*) from agui_seat where owner = %(key)s and until > clock_timestamp()"
+COUNT = """
+select owner, count(*) from agui_seat
+ where owner = any(%(keys)s::text[]) and until > clock_timestamp() group by owner
+"""
 SECONDS = 0.25
 _thread = ThreadPoolExecutor(1, "seats")
 
@@ -71,9 +74,10 @@ class TableSeats:
         """Nothing to make: the session connects again by itself."""
 
 
-def count(key: str) -> int | None:
-    """How many seats are taken (synchronous); None without PostgreSQL."""
+def counts(keys: Sequence[str]) -> list[int] | None:
+    """How many seats of each key are taken (synchronous); None without PostgreSQL."""
     try:
-        return int(session.rows(COUNT, {"key": key})[0][0])
+        rows = dict(session.rows(COUNT, {"keys": list(keys)}))
     except ConnectionError:
         return None
+    return [int(rows.get(key, 0)) for key in keys]

@@ -1,1 +1,1 @@
-"""The pages of operators, for all teams: limits, accounts, second factors."""
+"""The pages of operators, for all teams: the host, limits, accounts, second factors."""

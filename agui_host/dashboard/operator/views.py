@@ -1,4 +1,4 @@
-"""Teams with their limits, and people with their accounts. Everyone else gets 404."""
+"""The host, teams with their limits, people with their accounts. Everyone else gets 404."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
+from agui_host.dashboard.operator import host
 from agui_host.dashboard.pages import Question, asked_first, posted_from, refused, uncached
 from agui_host.errors import NotFound
 from agui_host.protocol.errors import HostError
@@ -53,7 +54,7 @@ def operators(
 @require_safe
 @operators
 def index(request: HttpRequest, operator: User) -> HttpResponse:
-    """Teams and people, those whose names have the words of the search."""
+    """The host at present, and teams and people whose names have the words of the search."""
     words = request.GET.get("q", "").replace("\x00", "").strip()[:200]
     teams = Team.objects.filter(Q(slug__icontains=words) | Q(name__icontains=words))
     people = User.objects.filter(Q(username__icontains=words) | Q(email__icontains=words))
@@ -63,6 +64,9 @@ def index(request: HttpRequest, operator: User) -> HttpResponse:
     counted = people.annotate(factors=Count("authenticator", filter=Q(**factors)))
     context = {
         "words": words,
+        "host": None if words else host.of(request.GET.get("sort", "")),
+        "days": host.DAYS,
+        "most_teams": host.MOST,
         "teams": [(row, members.get(row.pk, 0)) for row in teams.order_by("slug")[:MOST]],
         "people": counted.order_by("username")[:MOST],
         "most": MOST,
