@@ -17,6 +17,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.backends.base import VALID_KEY_CHARS
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
+from django.utils import timezone
 from django.utils.crypto import get_random_string
 
 from agui_host.backends.postgres.bridge import db
@@ -124,7 +125,10 @@ def _people(roles: Mapping[str, tuple[Team, Role]]) -> list[Actor]:
         [User(username=n, password=make_password(None)) for n in roles]
     )
     people = [(user, *roles[user.username]) for user in users]
-    Membership.objects.bulk_create([Membership(user=u, team=t, role=r) for u, t, r in people])
+    now = timezone.now()  # Seen, so that no test counts the query that notes a first visit.
+    Membership.objects.bulk_create(
+        [Membership(user=u, team=t, role=r, last_seen_at=now) for u, t, r in people]
+    )
     sessions = Session.objects.bulk_create([_session(user) for user in users])
     rows = [ApiKey(team=t, name=u.username, role=r) for u, t, r in people]
     texts = [ApiKey.objects.assign_key(row) for row in rows]

@@ -124,7 +124,7 @@ class ScheduleForm(forms.Form):
         required=False,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}),
     )
-    time_zone = forms.CharField(label="Time zone", max_length=64, initial="UTC")
+    time_zone = forms.CharField(label="Time zone", max_length=64)
     thread = forms.ChoiceField(
         label="Thread",
         choices=[("new", "a new one for each run"), ("fixed", "one for all runs")],

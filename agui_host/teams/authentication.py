@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from uuid import UUID
@@ -10,11 +11,13 @@ from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib import auth
 from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Q
 from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
+from agui_host.backends.postgres import clock
 from agui_host.errors import Forbidden, Unauthenticated, UnsupportedMediaType
 from agui_host.security import origins, requester
 from agui_host.teams import actors, keys, recent_keys
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView  # DRF's views import this module
 
 CHALLENGE = "Bearer"
+SEEN_EVERY = timedelta(minutes=5)
+"""How exactly it is recorded when a person was in a team."""
 FOR_END_USERS = frozenset({"view", "run", "answer", "cancel", "comment"})
 """The actions of a key that acts for an end user: those on this person's own threads."""
 
@@ -341,6 +346,17 @@ def _user_of(session: _ReadOnlySession) -> User | None:
     return user if user.is_authenticated else None
 
 
+def _note_visit(membership: Membership) -> None:
+    """Record that the person is here, at most once in a while: a request must not cost a write."""
+    now = clock.now()
+    last, stale = membership.last_seen_at, now - SEEN_EVERY
+    if last is not None and last > stale:
+        return
+    of_before = Q(last_seen_at=None) | Q(last_seen_at__lte=stale)
+    rows = Membership.objects.already_found().filter(of_before, pk=membership.pk)
+    rows.update(last_seen_at=now)
+
+
 def _by_session(user: User, session: _ReadOnlySession) -> Principal:
     memberships = list(
         Membership.objects.of_one_person()
@@ -359,6 +375,7 @@ def _by_session(user: User, session: _ReadOnlySession) -> Principal:
         mine = next((m for m in memberships if meets_rules(user.pk, m.team)), memberships[0])
     if not meets_rules(user.pk, mine.team):
         raise SecondFactorRequired
+    _note_visit(mine)
     requester.identified(mine.team_id)
     return Principal(
         "user",

@@ -75,6 +75,9 @@ ACTIONS: Mapping[str, Action] = {
     "manage_alerts": _action(
         "make, change, snooze and remove [alerts](howto-alerts.md)", RUNNING_THE_TEAM, Scope.ADMIN
     ),
+    "rename_team": _action(
+        "change the team's name and time zone", RUNNING_THE_TEAM, Scope.ADMIN
+    ),
     "manage_members": _action(
         "invite and remove people, change their roles", RUNNING_THE_TEAM, Scope.ADMIN
     ),
@@ -95,7 +98,7 @@ ACTIONS: Mapping[str, Action] = {
         "see and revoke every grant of the team, also on private threads", OWNING, Scope.ADMIN
     ),
     "manage_team": _action(
-        "rename and archive the team, set its [prices](howto-usage.md#prices), hand over or erase "
+        "set the team's rules and [prices](howto-usage.md#prices), archive it, hand over or erase "
         "private threads of people who left",
         OWNING,
         Scope.ADMIN,
@@ -104,6 +107,50 @@ ACTIONS: Mapping[str, Action] = {
         "read and export the [audit log](audit.md)", RUNNING_THE_TEAM, Scope.ADMIN
     ),
 }  # fmt: skip
+
+
+BRIEFLY: Mapping[str, str] = {
+    "view": "see agents and runs",
+    "view_team": "see people, usage, limits and issues",
+    "run": "start runs and upload files",
+    "answer": "answer questions",
+    "cancel": "cancel their own runs",
+    "comment": "comment, rate and work on issues",
+    "share": "share threads and runs",
+    "ingest": "hand in runs from elsewhere",
+    "schedule": "make schedules",
+    "cancel_others": "cancel anybody's runs",
+    "delete": "erase threads",
+    "manage_agents": "connect and change agents",
+    "manage_budgets": "set budgets",
+    "manage_alerts": "set alerts",
+    "rename_team": "change the team's name and time zone",
+    "manage_members": "invite and remove people",
+    "manage_keys": "make and revoke API keys",
+    "manage_webhooks": "manage webhooks",
+    "manage_views": "tidy up views of others",
+    "see_audit": "read the audit log",
+    "provision": "provide people by SCIM",
+    "manage_grants": "see and end everything that is shared",
+    "manage_team": "archive the team or set its rules and prices",
+}
+"""Every action in words for a page, in the order of a sentence."""
+
+
+def in_words() -> list[tuple[Role, str]]:
+    """Each role with the actions that the role below it lacks, as one line."""
+    lines, below = list[tuple[Role, str]](), ""
+    ranks = list(Role)[::-1]
+    for role, lower_role in zip(ranks, [None, *ranks], strict=False):
+        new = [
+            words
+            for name, words in BRIEFLY.items()
+            if allowed(role, name) and not (lower_role and allowed(lower_role, name))
+        ]
+        *first, last = new
+        lines.append((role, f"{below}{', '.join(first)} and {last}"))
+        below = f"all that {'an' if role == Role.ADMIN else 'a'} {role} can, and "
+    return lines[::-1]
 
 
 def allowed(role: str, action: str) -> bool:

@@ -1,12 +1,22 @@
 """The team page: who sees what of it, inviting, and looking at another of one's teams."""
 
+from datetime import timedelta
+
 import pytest
+from django.contrib.auth.models import User
 from django.core import mail
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from agui_host.teams.access import invitations
 from agui_host.teams.models import Invitation, Membership, Role
+from runs.lifecycle.usage import rollup
+from runs.models import Run
 from tests.cast import Cast, start
 from tests.dashboard.conftest import SURE, Browse
+from tests.runs.jobs import FAILED, FINISHED
+from tests.runs.usage.test_usage import run_of
 
 EVE = "eve@example.com"
 
@@ -93,3 +103,60 @@ def test_one_looks_at_another_of_ones_teams(cast: Cast, browse: Browse) -> None:
     assert browser.post("/team/switch", {"team": "x"}).status_code == 422
     Membership.objects.filter(user=cast.bob.user, team=cast.other_team).delete()
     assert str(ours.pk) in browser.get("/runs/").content.decode()
+
+
+def test_roles_in_words_last_seen_and_cost(
+    cast: Cast, browse: Browse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_of(cast.bob, cast.echo, FINISHED)
+    run_of(cast.bob, cast.echo, FAILED)
+    run_of(cast.charlie, None, FINISHED)
+    old = run_of(cast.vera, cast.echo, FINISHED)
+    Run.objects.filter(pk=old.pk, team=old.team).update(
+        created_at=timezone.now() - timedelta(days=32)
+    )
+    rollup.run_once(60)
+    rows = Membership.objects.filter(team=cast.team)
+    rows.filter(user=cast.bob.user).update(last_seen_at=timezone.now() - timedelta(hours=3))
+    rows.filter(user=cast.vera.user).update(last_seen_at=None)
+    page = browse(cast.alice).get("/team/").content.decode()
+    lines = {line.split("</bdi>")[0]: line for line in page.split("<td><bdi>")[1:]}
+    month = f"{timezone.now():%B}"
+    assert f"Cost in {month}" in page
+    assert "$2.00" in lines["bob"]
+    assert "?started_by=user%3Abob&since=" in lines["bob"]
+    assert "3 h ago" in lines["bob"]
+    assert "$" not in lines["vera"] + lines["alice"]
+    assert "never" in lines["vera"]
+    assert "just now" in lines["alice"]
+    assert "<strong>Admin</strong>: all that a member can, and cancel anybody" in page
+    for_others = browse(cast.bob).get("/team/").content.decode()
+    assert "Last seen" not in for_others
+    assert "$2.00" in for_others, "as on the page of usage"
+
+
+def test_the_queries_do_not_grow_with_people(cast: Cast, browse: Browse) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as log:
+            assert browse(cast.alice).get("/team/").status_code == 200
+        return len(log)
+
+    queries()
+    few = queries()
+    people = User.objects.bulk_create([User(username=f"p{number}") for number in range(60)])
+    Membership.objects.bulk_create([Membership(team=cast.team, user=each) for each in people])
+    assert queries() == few
+
+
+def test_a_visit_is_noted_for_the_team_that_one_visits(cast: Cast, browse: Browse) -> None:
+    other = Membership.objects.create(team=cast.other_team, user=cast.bob.user)
+    mine = Membership.objects.filter(team=cast.team, user=cast.bob.user)
+    mine.update(last_seen_at=timezone.now() - timedelta(hours=3))
+    browse(cast.bob).get("/runs/")
+    first = mine.get().last_seen_at
+    assert first is not None
+    assert timezone.now() - first < timedelta(minutes=1)
+    browse(cast.bob).get("/runs/")
+    assert mine.get().last_seen_at == first, "a visit soon after is not written"
+    other.refresh_from_db()
+    assert other.last_seen_at is None

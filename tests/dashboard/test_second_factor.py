@@ -47,7 +47,7 @@ def test_a_team_may_ask_everybody_for_one(cast: Cast, browse: Browse) -> None:
     rule = {"second_factor": "on", "key_days": ""}
     assert alice.post("/team/rules", rule).status_code == 409
     factor = Authenticator.objects.create(user=cast.alice.user, type="totp", data={})
-    assert alice.post("/team/rules", rule)["Location"] == "/team/"
+    assert alice.post("/team/rules", rule)["Location"] == "/team/settings/"
     assert alice.get(f"/runs/{run.pk}/").status_code == 200
     page = bob.get(f"/runs/{run.pk}/")
     assert page.status_code == 403

@@ -99,13 +99,15 @@ def test_others_make_and_end_no_key(cast: Cast, browse: Browse) -> None:
 
 
 def test_owners_set_the_rules(cast: Cast, browse: Browse) -> None:
-    assert browse(cast.alice).post("/team/rules", {"key_days": "30"})["Location"] == "/team/"
+    assert (
+        browse(cast.alice).post("/team/rules", {"key_days": "30"})["Location"] == "/team/settings/"
+    )
     cast.team.refresh_from_db()
     assert cast.team.key_days == 30
     for text in ("0", "x", "99999"):
         assert browse(cast.alice).post("/team/rules", {"key_days": text}).status_code == 422
     assert browse(cast.bob).post("/team/rules", {"key_days": ""}).status_code == 403
-    assert "Team rules" not in browse(cast.bob).get("/team/").content.decode()
+    assert "Team rules" not in browse(cast.bob).get("/team/settings/").content.decode()
     cast.team.refresh_from_db()
     assert cast.team.key_days == 30
 

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agui_host.backends.postgres.bridge import db
-from agui_host.teams.models import AuditEntry, Membership, Role, Team
+from agui_host.teams.models import ApiKey, AuditEntry, Membership, Role, Team
 from tests.asgi import Answer, ask, ask_now
 from tests.cast import Actor, Cast, _person, bell, cast
 
@@ -174,6 +174,32 @@ class TestTeams:
         assert (row["name"], row["slug"]) == ("Acme Ltd", "acme")
         line = AuditEntry.objects.get(action="team.renamed")
         assert json.loads(line.details) == {"name": "Acme Ltd", "was": "Acme"}
+
+    def test_managers_see_when_people_were_here(self, cast: Cast) -> None:
+        def answered(by: Actor) -> set[bool]:
+            rows = ask_now("GET", "/api/v1/members", by.headers).json["results"]
+            return {row["last_seen_at"] is None for row in rows}
+
+        assert (answered(cast.alice), answered(cast.bob)) == ({False}, {True})
+
+    def test_another_time_zone(self, cast: Cast) -> None:
+        address = f"/api/v1/teams/{cast.team.pk}"
+        ApiKey.objects.filter(prefix=cast.alice.key_prefix).update(role=Role.ADMIN)
+
+        def patch(**body: Any) -> int:
+            return ask_now("PATCH", address, cast.alice.headers, json=body).status
+
+        assert patch(time_zone="Mars/Olympus") == 422
+        assert patch(time_zone="Europe/Berlin", name="Acme GmbH") == 200
+        assert patch(time_zone="Europe/Berlin", key_days=3) == 403, "rules are the owners'"
+        row = ask_now("GET", "/api/v1/teams", cast.bob.headers).json["results"][0]
+        assert (row["time_zone"], row["key_days"]) == ("Europe/Berlin", None)
+        line = AuditEntry.objects.get(action="team.time_zone")
+        assert json.loads(line.details) == {"time_zone": "Europe/Berlin", "was": "UTC"}
+        made = ask_now(
+            "POST", "/api/v1/schedules", cast.bob.headers, json={"cron": "0 9 * * *"}
+        ).json
+        assert made["time_zone"] == "Europe/Berlin"
 
     def test_archiving_shuts_it(self, cast: Cast) -> None:
         address = f"/api/v1/teams/{cast.team.pk}/archive"

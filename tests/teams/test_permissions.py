@@ -8,7 +8,15 @@ from django.core.management import call_command
 from agui_host.errors import Forbidden
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import Role, Scope, Team
-from agui_host.teams.permissions import ACTIONS, allowed, as_markdown, reaches, within
+from agui_host.teams.permissions import (
+    ACTIONS,
+    BRIEFLY,
+    allowed,
+    as_markdown,
+    in_words,
+    reaches,
+    within,
+)
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "permissions.md"
 VIEWER = {"view", "view_team"}
@@ -41,6 +49,16 @@ def test_what_a_role_may_do(role: str, actions: set[str]) -> None:
 )
 def test_what_scopes_let_a_key_do(scopes: list[str], actions: set[str]) -> None:
     assert within(scopes) == actions
+
+
+def test_each_role_in_words() -> None:
+    assert set(BRIEFLY) == set(ACTIONS)
+    lines = dict(in_words())
+    assert list(lines) == list(Role)
+    assert lines[Role.VIEWER] == "see agents and runs and see people, usage, limits and issues"
+    assert lines[Role.MEMBER].startswith("all that a viewer can, and start runs and upload files, ")
+    assert lines[Role.OWNER].startswith("all that an admin can, and provide people by SCIM, ")
+    assert "read the audit log" in lines[Role.ADMIN]
 
 
 def test_a_key_for_administration_starts_nothing() -> None:

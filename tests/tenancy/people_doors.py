@@ -166,6 +166,7 @@ PEOPLE: dict[str, Door] = {
     "account/data/": Door({"GET": Who(302, 401, 200, 200)}),
     "account/data/export": Door({"GET": Who(302, 401, 200, 200)}),
     "team/rules": Door(FORM),
+    "team/settings/": Door({"GET": PAGE, "POST": FORGED}),
     "team/sign-in/": Door({"GET": PAGE, "POST": FORGED}),
     "team/sign-in/<uuid:rule_id>/remove": Door(FORM, "team/sign-in/{rule}/remove"),
     # Of one's own directory: tests/scim/test_directories.py.

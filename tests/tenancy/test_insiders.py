@@ -70,7 +70,7 @@ NEEDS: dict[str, dict[str, str]] = {
     "api/v1/group-rules/<uuid:rule_id>": {"DELETE": "manage_team"},
     "api/v1/teams": TEAM,
     "api/v1/tickets": {"POST": "view"},
-    "api/v1/teams/<uuid:team_id>": {"PATCH": "manage_team"},
+    "api/v1/teams/<uuid:team_id>": {"PATCH": "rename_team"},
     "api/v1/teams/<uuid:team_id>/archive": {"POST": "manage_team"},
     "api/v1/agents": {**READ, "POST": "manage_agents"},
     "api/v1/agents/<slug:slug>": {**READ, "PATCH": "manage_agents", "DELETE": "manage_agents"},

@@ -74,6 +74,7 @@ ELSEWHERE = {
     "runs/access/notices/news.py": "tests/runs/notices/test_push.py",
     "runs/access/notices/shares.py": "tests/dashboard/team/test_received.py",
     "dashboard/team/keys.py": "tests/dashboard/test_team_pages.py",
+    "dashboard/team/own.py": "tests/dashboard/team/test_team_settings.py",
     "dashboard/team/rules.py": "tests/dashboard/test_second_factor.py",
     "dashboard/team/schedules.py": "tests/dashboard/team/test_team_schedules.py",
     "dashboard/team/webhooks.py": "tests/dashboard/team/test_team_webhooks.py",

@@ -5,7 +5,7 @@ A script reports the browser's zone. A cookie keeps the choice of UTC, for this 
 
 import re
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import wraps
 from typing import TypeVar
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -19,6 +19,8 @@ CLOCK, IN_UTC = "clock", "utc"
 YEAR = 365 * 24 * 3600
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2}")
 UTC = ZoneInfo("UTC")
+NAMES = tuple(sorted(available_timezones() - {"localtime"}))
+"""The time zones of this machine."""
 R = TypeVar("R")
 
 
@@ -59,10 +61,5 @@ def in_zone(view: Callable[..., R]) -> Callable[..., R]:
     return local
 
 
-@cache
-def _existing() -> frozenset[str]:
-    return frozenset(available_timezones())
-
-
 def _named(name: str) -> ZoneInfo:
-    return ZoneInfo(name) if name in _existing() else UTC
+    return ZoneInfo(name) if name in NAMES else UTC

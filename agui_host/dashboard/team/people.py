@@ -1,5 +1,6 @@
 """The pages of a team's people: members, invitations, joining, and switching teams."""
 
+from datetime import datetime
 from uuid import UUID
 
 from django.contrib import messages
@@ -10,15 +11,19 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
+from agui_host.backends.postgres import clock
 from agui_host.dashboard.account.adapters import SESSION
 from agui_host.dashboard.forms import InvitationForm, submitted
+from agui_host.dashboard.overview.overview import text_of
 from agui_host.dashboard.pages import Question, action, both, page, refused, uncached
 from agui_host.errors import NotFound
 from agui_host.protocol.errors import HostError, Invalid
 from agui_host.teams.access import invitations, members
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import Invitation, Membership, Role
-from agui_host.teams.permissions import reaches
+from agui_host.teams.permissions import in_words, reaches
+from runs.access.usage import figures
+from runs.access.usage.figures import DAY, Period
 
 
 @page
@@ -30,17 +35,29 @@ def team(request: HttpRequest, principal: Principal) -> HttpResponse:
 def _team(request: HttpRequest, principal: Principal, form: InvitationForm) -> HttpResponse:
     manages = principal.can("manage_members")
     ranks = list(Role)
+    rows = sorted(
+        members.visible(principal), key=lambda each: (ranks.index(Role(each.role)), each.pk)
+    )
+    month = figures.day_of(clock.now()).replace(day=1)
+    costs = _costs(principal, month)
     context = {
-        "members": sorted(
-            members.visible(principal), key=lambda each: (ranks.index(Role(each.role)), each.pk)
-        ),
+        "members": [(row, costs.get(f"user:{row.user.get_username()}", 0.0)) for row in rows],
+        "month": f"{month:%B}",
+        "since": text_of(month),
+        "in_words": in_words(),
         "roles": [choice for choice in Role.choices if reaches(principal.role, choice[0])],
         "manages": manages,
-        "owns": principal.can("manage_team"),
         "invitations": invitations.pending(principal.team) if manages else [],
         "form": form,
     }
     return render(request, "team/people.html", context, status=422 if form.errors else 200)
+
+
+def _costs(principal: Principal, month: datetime) -> dict[str, float]:
+    """The cost of this month's runs by the label of the person."""
+    period = Period(month, figures.day_of(clock.now()) + DAY)
+    rows = figures.read(principal, figures.by({"person"}), period, measures=("runs", "cost"))
+    return {row["person"]: row["cost"] for row in rows}
 
 
 @action("team")

@@ -11,7 +11,7 @@ from agui_host.teams.access import members
 from agui_host.teams.authentication import Principal
 
 
-@action("team")
+@action("team-settings")
 def change(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Set the longest life of a new key, and whether everybody needs a second factor."""
     text = request.POST.get("key_days", "").strip()
@@ -25,4 +25,4 @@ def change(request: HttpRequest, principal: Principal) -> HttpResponse:
     changes = {"key_days": days, "second_factor": factor}
     members.change_team(principal, changes)
     messages.success(request, "The team's rules were saved.")
-    return redirect("team")
+    return redirect("team-settings")

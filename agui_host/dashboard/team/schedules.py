@@ -19,12 +19,16 @@ MOST = 100
 def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The schedules, and the form that makes one."""
     if request.method != "POST":
-        return _list(request, principal, ScheduleForm())
+        return _list(request, principal, _form(principal))
     form = ScheduleForm(request.POST)
     row = submitted(form, lambda fields: manage.create(principal, _values(fields)))
     if row is None:
         return _list(request, principal, form)
     return redirect("team-schedule", row.pk)
+
+
+def _form(principal: Principal) -> ScheduleForm:
+    return ScheduleForm(initial={"time_zone": principal.team.time_zone})
 
 
 @page

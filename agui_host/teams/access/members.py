@@ -10,6 +10,7 @@ from django.db import transaction
 
 from agui_host.backends.postgres import clock
 from agui_host.errors import Conflict, Forbidden, NotFound, Unauthenticated
+from agui_host.protocol.input.zones import zone
 from agui_host.teams import audit, authentication, keys, offboarding
 from agui_host.teams.actors import Acting, key_id, user_id
 from agui_host.teams.authentication import Principal
@@ -27,6 +28,8 @@ class NoFactor(Conflict):
 
 
 MOST_KEY_DAYS = 3650
+RULES = {"key_days", "second_factor"}
+"""Members of a change of the team that only owners make."""
 
 
 class LastOwner(Conflict):
@@ -146,12 +149,15 @@ def hand_over(
 
 
 def change_team(principal: Principal, changes: Mapping[str, Any]) -> Team:
-    """Set ``name``, ``key_days`` and ``second_factor``, if present. Raises Forbidden.
+    """Set ``name``, ``time_zone``, ``key_days`` and ``second_factor``, if present.
 
-    The slug stays. ``key_days`` applies to keys made from then on.
+    The slug stays. ``key_days`` applies to keys made from then on, ``time_zone`` to schedules.
+    Raises Forbidden, Invalid.
     """
+    if "time_zone" in changes:
+        zone(changes["time_zone"])
     with holding(principal) as now:
-        now.require("manage_team")
+        now.require("manage_team" if RULES & set(changes) else "rename_team")
         if changes.get("second_factor") and now.user_id is not None:
             probe = Team(pk=now.team.pk, second_factor=True)
             if not authentication.meets_rules(now.user_id, probe):
@@ -161,7 +167,10 @@ def change_team(principal: Principal, changes: Mapping[str, Any]) -> Team:
         Team.objects.filter(pk=now.team.pk).update(**changes)
         if "name" in different:
             audit.record(principal, now.team, "team.renamed", name=changes["name"], was=was["name"])
-        if rules := {name: value for name, value in different.items() if name != "name"}:
+        if "time_zone" in different:
+            zones = {"time_zone": changes["time_zone"], "was": was["time_zone"]}
+            audit.record(principal, now.team, "team.time_zone", **zones)
+        if rules := {name: value for name, value in different.items() if name in RULES}:
             audit.record(principal, now.team, "team.rules", **rules)
             revoked(now.team.pk)  # People without a second factor lose their streams.
         return Team.objects.get(pk=now.team.pk)

@@ -1,10 +1,11 @@
 """The people of the team, and the teams of a person."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -43,24 +44,35 @@ class NewestMembersFirst(NewestFirst):
 
 
 class MemberSerializer(serializers.ModelSerializer[Membership]):
-    """A person in the team; ``email`` is null unless the caller may manage members."""
+    """A person in the team.
+
+    ``email`` and ``last_seen_at`` are null unless the caller may manage members.
+    """
 
     user = serializers.CharField(source="user.username", read_only=True)
     name = serializers.CharField(source="user.get_full_name", read_only=True)
     email = serializers.SerializerMethodField()
     active = serializers.BooleanField(source="user.is_active", read_only=True)
     joined_at = serializers.DateTimeField(source="created_at", read_only=True)
+    last_seen_at = serializers.SerializerMethodField()
 
     class Meta:
         model = Membership
-        fields = ["id", "user", "name", "email", "role", "active", "joined_at"]
+        fields = ["id", "user", "name", "email", "role", "active", "joined_at", "last_seen_at"]
         read_only_fields = ["id", "role"]
 
     def get_email(self, row: Membership) -> str | None:
         """The person's address; null unless the caller may manage members."""
+        return row.user.email if self._is_for_managers() else None
+
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_last_seen_at(self, row: Membership) -> datetime | None:
+        """When the person was last seen in this team; null unless the caller may manage members."""
+        return row.last_seen_at if self._is_for_managers() else None
+
+    def _is_for_managers(self) -> bool:
         asker = self.context["request"].auth
-        managing = isinstance(asker, Principal) and asker.can("manage_members")
-        return row.user.email if managing else None
+        return isinstance(asker, Principal) and asker.can("manage_members")
 
 
 class KeyLeftSerializer(serializers.ModelSerializer[ApiKey]):
@@ -140,6 +152,7 @@ class TeamSerializer(serializers.Serializer[Any]):
     current = serializers.BooleanField()
     key_days = serializers.IntegerField(allow_null=True)
     second_factor = serializers.BooleanField()
+    time_zone = serializers.CharField()
 
 
 class TeamsSerializer(serializers.Serializer[Any]):
@@ -152,6 +165,9 @@ class ChangeTeamSerializer(Body):
     """Changes to a team; absent members stay as they are."""
 
     name = serializers.CharField(max_length=120, required=False)
+    time_zone = serializers.CharField(
+        max_length=64, required=False, help_text="Of new schedules, such as Europe/Berlin."
+    )
     key_days = serializers.IntegerField(
         min_value=1,
         max_value=members.MOST_KEY_DAYS,
@@ -165,7 +181,7 @@ class ChangeTeamSerializer(Body):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:
-            raise serializers.ValidationError("Send name, key_days or second_factor.")
+            raise serializers.ValidationError("Send name, time_zone, key_days or second_factor.")
         return attrs
 
 
@@ -185,7 +201,7 @@ class TeamDetail(APIView):
 
     @extend_schema(request=ChangeTeamSerializer, responses={200: TeamSerializer})
     def patch(self, request: Request, team_id: UUID) -> Response:
-        """Rename the team that this request acts for, or set its rules; its slug stays."""
+        """Rename the team that this request acts for, set its zone or rules; its slug stays."""
         principal = _of_team(request, team_id)
         team = members.change_team(principal, ChangeTeamSerializer.read(request))
         return Response(TeamSerializer(_seen(team, principal.role, principal)).data)
@@ -215,4 +231,5 @@ def _seen(team: Team, role: Role, principal: Principal) -> dict[str, Any]:
     return {
         "id": team.pk, "slug": team.slug, "name": team.name, "role": role, "current": current,
         "key_days": team.key_days, "second_factor": team.second_factor,
+        "time_zone": team.time_zone,
     }  # fmt: skip

@@ -54,6 +54,12 @@ class Team(models.Model):
         help_text="While set, nothing of this team is purged or erased.",
     )
 
+    time_zone = models.CharField(
+        max_length=64,
+        default="UTC",
+        db_default="UTC",
+        help_text="The time zone of new schedules, such as Europe/Berlin.",
+    )
     key_days = models.PositiveSmallIntegerField(
         null=True,
         blank=True,
@@ -87,7 +93,7 @@ class Origin(models.TextChoices):
 
 
 class Membership(TeamOwned):
-    """A person's role in a team."""
+    """A person's role in a team; ``last_seen_at`` is exact to five minutes."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships"
@@ -101,6 +107,7 @@ class Membership(TeamOwned):
         editable=False,
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    last_seen_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         constraints = [

@@ -13,6 +13,7 @@ from django.utils import timezone
 from agui_host.backends.postgres import clock
 from agui_host.errors import Conflict, NotFound
 from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.zones import zone
 from agui_host.teams import audit
 from agui_host.teams.access import members
 from agui_host.teams.authentication import Principal
@@ -74,7 +75,7 @@ def create(principal: Principal, values: Mapping[str, Any]) -> Schedule:
         if most and Schedule.objects.for_team(now.team).count() >= most:
             raise SchedulesFull(details={"max": most})
         row = Schedule(team=now.team, runs_as=principal.label, owner=principal.actor_id)
-        _set(now, row, {**DEFAULTS, **values})
+        _set(now, row, {**DEFAULTS, "time_zone": now.team.time_zone, **values})
         _resume_or_pause(row, paused=values.get("paused", False))
         row.save(force_insert=True)
         audit.record(
@@ -165,7 +166,7 @@ def _set_times(row: Schedule, values: Mapping[str, Any]) -> None:
     expression, run_at = values.get("cron"), values.get("run_at")
     if expression and run_at:
         raise Invalid("Set cron or run_at, not both.", details={"path": "run_at"})
-    own_zone = ticks.zone(row.time_zone)
+    own_zone = zone(row.time_zone)
     if run_at:
         row.cron, row.run_at = "", _moment(run_at, own_zone)
     elif expression:

@@ -125,7 +125,9 @@ class ScheduleFieldsSerializer(Body):
         required=False,
         help_text="For one run; without an offset it is in time_zone.",
     )
-    time_zone = serializers.CharField(max_length=64, required=False, help_text="Default: UTC.")
+    time_zone = serializers.CharField(
+        max_length=64, required=False, help_text="Default: the team's."
+    )
     input = serializers.JSONField(
         required=False,
         help_text="A RunAgentInput without ids; `{{scheduled_at}}`, `{{scheduled_date}}` and "

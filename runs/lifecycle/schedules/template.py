@@ -9,8 +9,8 @@ from agui_host.protocol.errors import Invalid
 from agui_host.protocol.input import run_agent_input
 from agui_host.protocol.input.fields import rename
 from agui_host.protocol.input.run_agent_input import RunRequest
+from agui_host.protocol.input.zones import zone
 from agui_host.protocol.strict_json import dumps
-from runs.lifecycle.schedules import ticks
 from runs.models import Schedule, ThreadPolicy
 
 LARGEST = 256 * 1024
@@ -58,7 +58,7 @@ def request_of(schedule: Schedule, tick: datetime, *, by_hand: bool = False) -> 
 
 def _filled(schedule: Schedule, tick: datetime) -> str:
     """The JSON with its placeholders replaced; no value needs escaping in JSON."""
-    local = tick.astimezone(ticks.zone(schedule.time_zone))
+    local = tick.astimezone(zone(schedule.time_zone))
     text = schedule.input
     for name, value in (
         ("scheduled_at", local.isoformat(timespec="seconds")),

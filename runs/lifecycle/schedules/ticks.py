@@ -12,6 +12,7 @@ from cronsim import CronSim, CronSimError
 
 from agui_host.backends.postgres import clock
 from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.zones import zone
 from runs.models import Missed, Schedule
 
 LONGEST = 200
@@ -101,17 +102,6 @@ def cron(expression: str, time_zone: str, shortest: float) -> Cron:
     if min(gaps, default=LOOKED_AHEAD) < timedelta(seconds=shortest):
         raise _bad(f"fires more often than every {shortest:g} seconds, which this host refuses")
     return rule
-
-
-def zone(name: str) -> ZoneInfo:
-    """The time zone of that IANA name. Raises Invalid."""
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise Invalid(
-            f"There is no time zone {name!r}; use a name such as Europe/Berlin.",
-            details={"path": "time_zone"},
-        ) from None
 
 
 def rule_of(schedule: Schedule) -> Cron | None:

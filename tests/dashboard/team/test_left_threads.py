@@ -32,7 +32,7 @@ def test_an_owner_hands_one_over_and_erases_another(cast: Cast, browse: Browse) 
     assert browser.post(f"{PAGE}{second.pk}/erase", SURE)["Location"] == PAGE
     assert not Thread.objects.filter(pk=second.pk).exists()
     assert browser.post(f"{PAGE}{second.pk}/erase", SURE).status_code == 404
-    assert f'href="{PAGE}"' in browser.get("/team/").content.decode()
+    assert f'href="{PAGE}"' in browser.get("/team/settings/").content.decode()
 
 
 def test_nobody_else_sees_the_page(cast: Cast, browse: Browse) -> None:

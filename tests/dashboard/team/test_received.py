@@ -85,4 +85,5 @@ def test_who_wants_no_mail_gets_none(cast: Cast) -> None:
 
 
 def test_a_team_reads_its_own_id_on_its_page(cast: Cast, browse: Browse) -> None:
-    assert f'readonly value="{cast.team.pk}"' in browse(cast.vera).get("/team/").content.decode()
+    page = browse(cast.vera).get("/team/settings/").content.decode()
+    assert f'readonly value="{cast.team.pk}"' in page

@@ -44,6 +44,7 @@ PAGES = {
     "team/members/<int:member_id>/remove": "/team/members/{member}/remove",
     "team/threads/": "/team/threads/",
     "team/sign-in/": "/team/sign-in/",
+    "team/settings/": "/team/settings/",
     "team/keys/": "/team/keys/",
     "team/audit/": "/team/audit/",
     "team/webhooks/": "/team/webhooks/",
