@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 from agui_host.dialects.copilotkit import wire as copilot_channel
 from agui_host.errors import BadCursor
 from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.arguments import or_empty
 from agui_host.protocol.input.numbers import whole
 from agui_host.protocol.strict_json import dumps
 from agui_host.teams.authentication import Principal, principal_of
@@ -124,7 +125,7 @@ def _message(message: Json) -> Json:
             {
                 "id": call["id"],
                 "name": call["function"]["name"],
-                "args": call["function"]["arguments"],
+                "args": or_empty(call["function"]["arguments"]),
             }
             for call in calls
         ]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from agui_host.protocol.input.arguments import or_empty
 from agui_host.protocol.wire.fold import Event, Frame
 
 LABEL = "host"
@@ -87,8 +88,8 @@ def of(message: Event) -> list[Frame]:
     items = [] if own_text is None else [own_text]
     for call in calls:
         item = client_call(call["id"], call["function"]["name"])
-        arguments = call["function"]["arguments"] or "{}"
-        items.append({**item, "arguments": arguments, "status": "completed"})
+        text = or_empty(call["function"]["arguments"])
+        items.append({**item, "arguments": text, "status": "completed"})
     return items
 
 

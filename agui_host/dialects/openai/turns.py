@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from agui_host.protocol.input.arguments import or_empty
 from agui_host.protocol.strict_json import dumps
 
 Json = dict[str, Any]
@@ -118,7 +119,7 @@ def _entry(message: Json, calls: frozenset[str]) -> Entry:
     if not isinstance(content, str):
         content = "".join(map(_part, content))
     named: list[Any] = [
-        (call["id"], call["function"]["name"], call["function"]["arguments"] or "{}")
+        (call["id"], call["function"]["name"], or_empty(call["function"]["arguments"]))
         for call in message.get("toolCalls") or ()
         if call["id"] in calls
     ]

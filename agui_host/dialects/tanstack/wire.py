@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agui_host.protocol.errors import HostError
+from agui_host.protocol.input.arguments import or_empty
 from agui_host.protocol.strict_json import BadJson, dumps, loads
 from agui_host.protocol.wire.server_sent import blocks
 
@@ -84,15 +85,17 @@ def _content(content: Any) -> list[Json]:
 
 def _call(call: Mapping[str, Any]) -> Json:
     function = call["function"]
+    # Pages parse the arguments of each complete call, and their client runs a tool by its input.
+    text = or_empty(function["arguments"])
     part = {
         "type": "tool-call",
         "id": call["id"],
         "name": function["name"],
-        "arguments": function["arguments"],
+        "arguments": text,
         "state": "input-complete",
     }
     try:
-        return part | {"input": loads(function["arguments"].encode())}
+        return part | {"input": loads(text.encode())}
     except BadJson:
         return part
 

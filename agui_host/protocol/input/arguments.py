@@ -17,6 +17,11 @@ _WHOLE = re.compile(r'"(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*+', re.DOTALL)
 _CLOSERS = {"{": "}", "[": "]"}
 
 
+def or_empty(text: str) -> str:
+    """``text``, and ``{}`` for a call without arguments: clients read both as JSON."""
+    return text if text.strip() else NONE
+
+
 def legal(text: str) -> str:
     """``text`` if it is JSON, else the JSON that it begins; ``{}`` for none and for ``null``.
 

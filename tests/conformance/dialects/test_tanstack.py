@@ -105,6 +105,14 @@ def test_a_tool_of_the_client(cases: dict[str, Json]) -> None:
     assert texts(outcome["live"]) == ["Basel, then."]
 
 
+def test_a_page_that_loads_can_parse_a_call_without_arguments(cases: dict[str, Json]) -> None:
+    outcome = cases["no_arguments"]
+    assert outcome["errors"] == []
+    assert outcome["parsed"] == [[{}, {}]]
+    assert part_of(outcome["late"], "tool-call")["output"] == {"at": "Basel"}
+    assert texts(outcome["late"]) == ["Basel, then."]
+
+
 def test_an_error_is_one(cases: dict[str, Json]) -> None:
     outcome = cases["error"]
     assert len(outcome["errors"]) == 1

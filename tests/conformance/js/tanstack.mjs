@@ -167,6 +167,26 @@ const CASES = {
     await idle(live);
     return { live: shown(live), runs: await rows(threadId), errors: live.failures };
   },
+  /** A call without arguments, answered by a page that has loaded since. */
+  async no_arguments() {
+    const threadId = id();
+    const ids = { toolCallId: "c2" };
+    const bare = [emit("TOOL_CALL_START", { ...ids, toolCallName: "place" }), emit("TOOL_CALL_END", ids)];
+    const tools = [{ __toolSide: "client", name: "place", description: "where" }];
+    const options = { tools, forwardedProps: script(...bare) };
+    await page("scripted", threadId, options).sendMessage("where?");
+    const forwardedProps = script({ text: "Basel, then." });
+    const late = page("scripted", threadId, { tools, forwardedProps });
+    await until(() => late.getMessages().length);
+    const loaded = shown(late);
+    await late.addToolResult({ ...ids, tool: "place", output: { at: "Basel" } });
+    await until(async () => (await rows(threadId)).length === 2);
+    await idle(late);
+    const parsed = loaded.flatMap(({ parts }) => parts)
+      .filter(({ type }) => type === "tool-call")
+      .map((part) => [JSON.parse(part.arguments), part.input]);
+    return { parsed, late: shown(late), errors: late.failures };
+  },
   async error() {
     const threadId = id();
     const live = page("scripted", threadId, { forwardedProps: script({ text: "So far." }, { raise: "no" }) });

@@ -229,6 +229,11 @@ class TestThreads:
             {"id": "a", "role": "assistant", "content": "hello"},
         ]
 
+    def test_a_call_without_arguments(self, cast: Cast) -> None:
+        tell(cast.alice, *(event for event in CALL if event["type"] != "TOOL_CALL_ARGS"))
+        (message,) = get(cast.alice, "/threads/t/messages")["messages"]
+        assert message["toolCalls"] == [{"id": "c", "name": "look", "args": "{}"}]
+
     def test_messages_of_a_live_run_too(self, cast: Cast) -> None:
         Told(start(cast.alice, threadId="t")).say(*text("a", "so ", "far"))
         assert get(cast.alice, "/threads/t/messages")["messages"][-1]["content"] == "so far"

@@ -173,6 +173,27 @@ def test_calls_results_thoughts_and_a_question(cast: Cast) -> None:
     assert resumed["messages"][:-1] == thread["messages"]
 
 
+def test_a_call_without_arguments_is_json(cast: Cast) -> None:
+    for name, pieces in (("none", ()), ("blank", (" ",)), ("half", ('{"for": ',))):
+        call = {"toolCallId": name}
+        tell(
+            cast.alice,
+            {"type": "TOOL_CALL_START", **call, "toolCallName": "look"},
+            *({"type": "TOOL_CALL_ARGS", **call, "delta": piece} for piece in pieces),
+            threadId=name,
+            runId=name,
+            end=lambda intake: intake.cancel(),
+        )
+        *_, message = hydrate(cast, f"threadId={name}").json["messages"]
+        (part,) = message["parts"]
+        text, value = ('{"for": ', ()) if name == "half" else ("{}", ({},))
+        assert (part["arguments"], (*_input(part),)) == (text, value), name
+
+
+def _input(part: Any) -> Any:
+    return [part["input"]] if "input" in part else []
+
+
 def test_pages_of_a_long_thread(cast: Cast) -> None:
     for number in (1, 2, 3):
         answered(cast, number)

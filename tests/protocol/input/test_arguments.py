@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_host.protocol.input.arguments import legal
+from agui_host.protocol.input.arguments import legal, or_empty
 
 LEAVES = st.none() | st.booleans() | st.integers(-9, 9_999) | st.text(max_size=8)
 VALUES = st.recursive(
@@ -52,6 +52,11 @@ def test_what_they_become(case: str) -> None:
 def test_a_text_of_very_many_values_is_not_parsed() -> None:
     text = "[" + "1," * 400_000
     assert legal(text) == text
+
+
+@pytest.mark.parametrize("text", ["", " \n", "{}", '{"q": "al', "null"])
+def test_none_are_an_empty_object_and_others_stay(text: str) -> None:
+    assert or_empty(text) == (text if text.strip() else "{}")
 
 
 @given(st.dictionaries(st.text(max_size=4), VALUES, min_size=1), st.data(), st.booleans())
