@@ -223,10 +223,12 @@ def answer(principal: Principal, interrupt_id: UUID, answer_fields: dict[str, An
     """
     interrupt = access.find_interrupt(principal, interrupt_id, "answer")
     name = json.loads(interrupt.question)["id"]
+    # Null is a payload, and its absence another answer.
+    payload = {"payload": answer_fields["payload"]} if "payload" in answer_fields else {}
     return answers.answer(
         interrupt,
         _agent_of(interrupt.team, interrupt.run.agent.slug, principal.agents),
-        {"interruptId": name, **picked(answer_fields, ("status", "payload", "metadata"))},
+        {"interruptId": name, **picked(answer_fields, ("status", "metadata")), **payload},
         by=principal,
     )
 

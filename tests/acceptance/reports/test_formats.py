@@ -19,11 +19,12 @@ from tests.acceptance.reports.talk import (
     H,
     a2a_send,
     chat_post,
-    find_run,
     http_call,
+    input_of,
     mcp,
     need,
     play,
+    stream,
     ui,
     uid,
 )
@@ -74,34 +75,78 @@ def test_mcp_meta():
 
 
 def test_responses_empty_arguments():
-    """openai/openai-agents-js#664: Responses: a client's call without arguments."""
-    script = [
-        {"type": "TOOL_CALL_START", "toolCallId": "c1", "toolCallName": "ask"},
-        {"type": "TOOL_CALL_END", "toolCallId": "c1"},
+    """openai/openai-agents-js#664: Responses: a client's call without arguments.
+
+    It is JSON in every format, whole and streamed, for a tool of the client and of the agent.
+    """
+    ids = {"toolCallId": "c1"}
+    begun = [{"type": "TOOL_CALL_START", **ids, "toolCallName": "ask"}]
+    for script in (begun, [*begun, {"type": "TOOL_CALL_ARGS", **ids, "delta": " "}]):
+        script = [*script, {"type": "TOOL_CALL_END", **ids}]
+        own = {"type": "TOOL_CALL_RESULT", **ids, "messageId": "r", "content": "1"}
+        for tools, events in ((["ask"], script), ([], [*script, own])):
+            arguments = {**openai_arguments(tools, events), **stored_arguments(events)}
+            if not tools:  # A chat completion has no place for a call of the agent.
+                need(arguments.pop("chat") == arguments.pop("chat, streamed") == [], str(arguments))
+            for name, texts in arguments.items():
+                need([json.loads(text) for text in texts] == [{}], f"{name}: {texts!r}")
+
+
+def openai_arguments(tools, events):
+    """The arguments of each call in OpenAI's formats."""
+    data = {"model": "case-play", "input": json.dumps(events)}
+    data["tools"] = [{"type": "function", "name": name, "parameters": {}} for name in tools]
+    _, whole = http_call("POST", "/v1/responses", data)
+    frames = stream("POST", "/v1/responses", {**data, "stream": True})
+    done = [each for each in frames if each["type"].endswith("_arguments.done")]
+    deltas = [each["delta"] for each in frames if each["type"].endswith("_arguments.delta")]
+    words = {"model": "case-play", "messages": [{"role": "user", "content": data["input"]}]}
+    words["tools"] = [
+        {"type": "function", "function": {"name": name, "parameters": {}}} for name in tools
     ]
-    data = {
-        "model": "case-play",
-        "tools": [{"type": "function", "name": "ask", "parameters": {}}],
-        "input": json.dumps(script),
+    _, chat = http_call("POST", "/v1/chat/completions", words)
+    chunks = stream("POST", "/v1/chat/completions", {**words, "stream": True})[:-1]
+    pieces = [
+        call["function"]["arguments"]
+        for chunk in chunks
+        for choice in chunk["choices"]
+        for call in choice["delta"].get("tool_calls") or ()
+    ]
+    calls = chat["choices"][0]["message"].get("tool_calls") or ()
+    return {
+        "responses": [each["arguments"] for each in whole["output"] if "arguments" in each],
+        "responses, done": [each["arguments"] for each in done],
+        "responses, streamed": ["".join(deltas)],
+        "chat": [each["function"]["arguments"] for each in calls],
+        "chat, streamed": ["".join(pieces)] if pieces else [],
     }
-    _status, answer = http_call("POST", "/v1/responses", data)
-    calls = [o for o in answer["output"] if o["type"] == "function_call"]
-    need(
-        calls and calls[0]["arguments"] and json.loads(calls[0]["arguments"]) == {},
-        f"arguments {calls[0]['arguments']!r}: JSON.parse fails",
-    )
-    # siblings
+
+
+def stored_arguments(events):
+    """The same of a thread that a page of another client loads."""
     thread = uid("t-")
-    c = uid("c-")
-    play(
-        [
-            {"type": "TOOL_CALL_START", "toolCallId": c, "toolCallName": "srv"},
-            {"type": "TOOL_CALL_END", "toolCallId": c},
-            {"type": "TOOL_CALL_RESULT", "toolCallId": c, "messageId": uid(), "content": "1"},
+    play(events, thread)
+    chat = http_call("GET", f"/api/chat/case-play/{thread}")[1]
+    tanstack = http_call("GET", f"/agui/agent/case-play/run?threadId={thread}")[1]["messages"]
+    copilot = http_call("GET", f"/agui/threads/{thread}/messages")[1]["messages"]
+    parts = [part for message in tanstack for part in message["parts"]]
+    calls = [part for part in parts if part["type"] == "tool-call"]
+    return {
+        "AI SDK": [
+            json.dumps(part["input"])
+            for message in chat
+            for part in message["parts"]
+            if "toolCallId" in part
         ],
-        thread,
-    )
-    find_run(thread)[0]
+        "TanStack": [part["arguments"] for part in calls],
+        "TanStack, input": [json.dumps(part["input"]) for part in calls],
+        "CopilotKit": [call["args"] for each in copilot for call in each.get("toolCalls", ())],
+        "next turn": [
+            call["function"]["arguments"]
+            for message in input_of(thread)["messages"]
+            for call in message.get("toolCalls") or ()
+        ],
+    }
 
 
 def test_conversation_items():

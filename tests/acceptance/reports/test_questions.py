@@ -4,7 +4,6 @@ Each test is a public report about some host or client, named in its first line.
 """
 
 import json
-import time
 
 from tests.acceptance.reports.talk import (
     ask,
@@ -19,6 +18,7 @@ from tests.acceptance.reports.talk import (
     play,
     run,
     snapshot,
+    stream,
     uid,
     user,
 )
@@ -108,55 +108,50 @@ def test_both_ways():
     )
 
 
+def resumed_with(thread, question, payload, way):
+    """The payload of the agent's `resume`, as JSON: 0, 0.0, false and null are different there."""
+    if way == "resume":
+        answer = {"interruptId": question, "status": "resolved", "payload": payload}
+        end = ending(run("case-ask", body([], thread=thread, resume=[answer])))
+    else:
+        end = ending(answered(thread, lambda _: payload))
+    need(end["type"] == "RUN_FINISHED", str(end))
+    (resume,) = end["result"]["resume"]
+    need(resume["interruptId"] == question, str(resume))
+    need(resume["status"] == "resolved", str(resume))
+    need("payload" in resume, f"{payload!r} is gone: {resume}")
+    return json.dumps(resume["payload"])
+
+
+def answered(thread, make_payload):
+    """The log of the run that starts once each of the thread's questions has its answer."""
+    _, page = http_call("GET", f"/api/v1/interrupts?thread_id={thread}")
+    for row in page["results"]:
+        data = {"status": "resolved", "payload": make_payload(row)}
+        status, answer = http_call("POST", f"/api/v1/interrupts/{row['id']}/answer", data)
+        need(status == 200, f"{status} {answer}")
+    return stream("GET", f"/api/v1/runs/{answer['run']['id']}/events")
+
+
 def test_falsy_payloads():
     """ag-ui-protocol/ag-ui#2286.
 
     Payloads null, false, '', 0, [], {} resume and stay what they are.
     """
-    bad = []
-    for payload in (False, "", 0, [], {}, 0.0, -0.0):
+    for payload in (None, False, "", 0, [], {}, 0.0, -0.0):
         for way in ("resume", "inbox"):
             thread = uid("t-")
-            q = ask(thread)
-            if way == "resume":
-                got = run(
-                    "case-see",
-                    body(
-                        [],
-                        thread=thread,
-                        resume=[{"interruptId": q, "status": "resolved", "payload": payload}],
-                    ),
-                )[-1]["result"]["resume"]
-            else:
-                status, page = http_call("GET", f"/api/v1/interrupts?thread_id={thread}")
-                status, answer = http_call(
-                    "POST",
-                    f"/api/v1/interrupts/{page['results'][0]['id']}/answer",
-                    {"status": "resolved", "payload": payload},
-                )
-                if status != 200:
-                    bad.append((repr(payload), way, status, answer))
-                    continue
-                for _ in range(50):
-                    _, row = http_call("GET", f"/api/v1/runs/{answer['run']['id']}")
-                    if row["status"] not in ("queued", "running"):
-                        break
-                    time.sleep(0.1)
-                _s, log = http_call("GET", f"/api/v1/runs/{answer['run']['id']}/events")
-                got = log["events"][0]["event"]["input"].get("resume")
-            if (
-                not got
-                or got[0]["status"] != "resolved"
-                or "payload" not in got[0]
-                or got[0]["payload"] != payload
-                or type(got[0]["payload"]) is not type(payload)
-            ):
-                bad.append((repr(payload), way, got))
-    need(not bad, f"{bad}")
+            first = run("case-ask", body(thread=thread))
+            question = ending(first)["outcome"]["interrupts"][0]["id"]
+            resumed = resumed_with(thread, question, payload, way)
+            need(resumed == json.dumps(payload), f"{payload!r} by {way}: {resumed}")
 
 
 def test_same_interrupt_ids():
-    """langchain-ai/langgraph#6626: two questions with one id in one outcome."""
+    """langchain-ai/langgraph#6626: two questions with one id in one outcome.
+
+    Each gets an id, is listed and can be answered, and the agent gets both answers.
+    """
     thread, q = uid("t-"), uid("q-")
     events = play(
         [
@@ -176,6 +171,16 @@ def test_same_interrupt_ids():
         thread,
     )
     need(ending(events)["type"] == "RUN_FINISHED", f"the run ends with {ending(events)}")
+    asked = {each["message"]: each["id"] for each in ending(events)["outcome"]["interrupts"]}
+    need(list(asked) == ["circle?", "square?"], str(asked))
+    need(len(set(asked.values())) == 2, f"both have the id {asked}")
+    _, page = http_call("GET", f"/api/v1/interrupts?thread_id={thread}")
+    listed = {row["message"]: row["interrupt_id"] for row in page["results"]}
+    need(listed == asked, f"the inbox lists {listed}")
+    log = answered(thread, lambda row: f"a {row['message']}")
+    need(ending(log)["type"] == "RUN_FINISHED", str(ending(log)))
+    resume = {each["interruptId"]: each["payload"] for each in log[0]["input"]["resume"]}
+    need(resume == {id: f"a {message}" for message, id in asked.items()}, str(resume))
 
 
 def test_ordinary_request_between():

@@ -209,6 +209,16 @@ class TestAnswering:
         assert (answer.status, answer.code) == (422, "invalid")
         assert standing() == {"i": "open"}
 
+    @pytest.mark.parametrize("payload", [None, False, 0, "", [], {}])
+    def test_an_empty_payload_is_one(self, cast: Cast, payload: Any) -> None:
+        asking(cast.alice, "i")
+        (key,) = Interrupt.objects.values_list("pk", flat=True)
+        body = {"status": "resolved", "payload": payload}
+        answer = ask_now("POST", f"{INBOX}/{key}/answer", cast.alice.headers, json=body)
+        run = Run.objects.get(pk=answer.json["run"]["id"])
+        assert json.loads(run.input)["resume"] == [{"interruptId": "i", **body}]
+        assert json.loads(Interrupt.objects.get().answer)["payload"] == payload
+
     def test_an_expired_one_is_only_cancelled(self, cast: Cast) -> None:
         interrupted(cast.alice, question("i", expiresAt=moment(-1)))
         answer = send(cast.alice, "i")
