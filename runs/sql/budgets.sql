@@ -34,31 +34,48 @@ create function agui_budget_ends(period text) returns timestamptz language sql s
 $$;
 
 -- Counts the spending of the team's runs in its budgets; the caller holds the locks until it ends.
+-- A run that has ended without spending counts as a call of nothing, and at each new period the
+-- largest call is halved, so that one exceptional call does not hold back runs for good.
 create function agui_settle_spent(of_team uuid) returns void language plpgsql as $$
 begin
     perform from runs_budget where team_id = of_team order by id for no key update;
-    update runs_budget set used = 0, since = agui_budget_begins(period)
+    update runs_budget set used = 0, since = agui_budget_begins(period), largest = largest / 2
      where team_id = of_team and since < agui_budget_begins(period);
     with counted as (delete from runs_spent where team_id = of_team returning *),
     sums as (
-        select budget.id,
-               sum(case when budget.unit = 'tokens' then counted.tokens
-                        else counted.cost end) as amount
+        select budget.id, count(*) as calls, sum(part.amount) as amount,
+               max(part.amount) as largest
           from counted join runs_budget budget
             on budget.team_id = of_team and budget.key = any (counted.keys)
            and counted.at >= budget.since
+         cross join lateral (
+            select case when budget.unit = 'tokens' then counted.tokens
+                        else counted.cost end as amount) part
          group by budget.id)
-    update runs_budget set used = greatest(0, used + sums.amount)
+    update runs_budget set used = greatest(0, used + sums.amount),
+                           largest = greatest(runs_budget.largest, sums.largest),
+                           calls = runs_budget.calls + sums.calls
       from sums where runs_budget.id = sums.id;
-    delete from runs_budgetedrun
-     where team_id = of_team and not exists (
-        select from runs_run run
-         where run.journal_id = runs_budgetedrun.run_id and run.status = 'running');
+    with gone as (
+        delete from runs_budgetedrun
+         where team_id = of_team and not exists (
+            select from runs_run run
+             where run.journal_id = runs_budgetedrun.run_id and run.status = 'running')
+        returning *),
+    free as (
+        select budget.id, count(*) as calls
+          from gone join runs_budget budget
+            on budget.team_id = of_team and budget.key = any (gone.keys)
+         where gone.tokens = 0 and gone.cost = 0 and not gone.waits
+         group by budget.id)
+    update runs_budget set calls = runs_budget.calls + free.calls
+      from free where runs_budget.id = free.id;
 end $$;
 
 -- Counts the spending of a run so far. The budget that stops it, if there is one: more than its max
 -- is used or, before a run ``begins``, all of it; with the reserves of the other runs, unless this
--- was the ``last`` call.
+-- was the ``last`` call. While a budget learns how large calls are, only as many runs begin as it
+-- has counted calls, and one more. A run that is refused before it begins can ask again.
 create function agui_spend(
     of_run uuid, all_tokens bigint, all_cost numeric, begins boolean, last boolean
 ) returns setof runs_budget language plpgsql as $$
@@ -85,14 +102,20 @@ begin
     return query
     select budget.* from runs_budget budget
      cross join lateral (
-        select case when last then 0 else budget.reserve * count(*) end as kept
+        select count(*) as number,
+               case when last then 0
+                    else coalesce(budget.reserve, budget.largest) * count(*) end as kept
           from runs_budgetedrun other
-         where other.team_id = its_team and other.run_id <> of_run
-           and budget.key = any (other.keys)) reserved
+         where other.team_id = its_team and other.run_id <> of_run and not other.waits
+           and budget.key = any (other.keys)) others
      where budget.team_id = its_team and budget.key = any (its_keys)
-       and (budget.used + reserved.kept > budget.max
-            or begins and budget.used + reserved.kept >= budget.max)
-     order by budget.at_limit desc, budget.id limit 1;
+       and (budget.used + others.kept > budget.max
+            or begins and budget.used + others.kept >= budget.max
+            or begins and budget.reserve is null and others.number > budget.calls)
+     order by budget.used >= budget.max desc, budget.at_limit desc, budget.id limit 1;
+    if begins then
+        update runs_budgetedrun set waits = found where run_id = of_run;
+    end if;
 end $$;
 
 -- A budget that reaches 80 % makes a notice, once in its period; again after it was raised.

@@ -27,6 +27,8 @@ from runs.models import Budget, BudgetScope, Period, Run, Spent, Unit
 WARN_AT = Decimal("0.8")
 MOST_TOKENS, MOST_COST = 10**15, 10**12
 CHANGES = ("at_limit", "reserve")
+LATEST = 100
+"""Ended runs of which a new budget takes the size of calls."""
 NARROW = (BudgetScope.THREAD, BudgetScope.RUN)
 """The scopes whose budgets only readers of the thread or run see."""
 
@@ -88,7 +90,7 @@ def create(
             key=key,
             unit=unit,
             max=most,
-            reserve=values.get("reserve", most / 100),
+            reserve=values.get("reserve"),
             period=values.get("period") or "",
             at_limit=values.get("at_limit", "end"),
             created_by=actors.actor(by or principal).label,
@@ -98,7 +100,8 @@ def create(
         spending.settle(principal.team.pk)
         row.refresh_from_db()
         row.used = _before(row)
-        row.save(update_fields=["used"])
+        row.calls, row.largest = _latest(row)
+        row.save(update_fields=["used", "calls", "largest"])
         audit.record(
             by or principal, principal.team, "budget.created", str(row.pk),
             scope=row.scope, of=row.of, unit=row.unit, max=float(row.max),
@@ -203,6 +206,21 @@ def _before(row: Budget) -> Decimal:
     if row.unit == Unit.TOKENS:
         return Decimal((sums["read"] or 0) + (sums["written"] or 0)) - later_counted
     return Decimal(str(sums["cost"] or 0)).quantize(Decimal("0.000001")) - later_counted
+
+
+def _latest(row: Budget) -> tuple[int, Decimal]:
+    """How many matching runs ended of late, and the most that one has spent.
+
+    A run is at least as large as its calls, so a budget of agents that are in use has not to learn
+    how large these are.
+    """
+    runs = Run.objects.for_team(row.team).filter(BY_KEY[BudgetScope(row.scope)](row.key))
+    newest = runs.filter(ended_at__isnull=False).order_by("-pk")[:LATEST]
+    spent = [
+        Decimal(str(cost or 0)) if row.unit == Unit.COST else Decimal((read or 0) + (written or 0))
+        for read, written, cost in newest.values_list("tokens_in", "tokens_out", "cost")
+    ]
+    return len(spent), max(spent, default=Decimal(0)).quantize(Decimal("0.000001"))
 
 
 def _unseen(principal: Principal, rows: TeamQuerySet[Budget], scope: BudgetScope) -> set[str]:

@@ -27,15 +27,20 @@ class BudgetSerializer(serializers.ModelSerializer[Budget]):
     max = serializers.FloatField()
     used = serializers.FloatField()
     reserve = serializers.FloatField(
-        help_text="Kept free for the next model call of each run that is going."
+        allow_null=True,
+        help_text="Kept free for the next model call of each run that is going; null: as much as"
+        " the largest call.",
+    )
+    largest_call = serializers.FloatField(
+        source="largest", help_text="The most that was counted at once."
     )
     period = serializers.SerializerMethodField()
     state = serializers.SerializerMethodField()
 
     class Meta:
         model = Budget
-        fields = ["id", "scope", "of", "unit", "max", "used", "reserve", "state", "period",
-                  "since", "at_limit", "created_by", "created_at"]  # fmt: skip
+        fields = ["id", "scope", "of", "unit", "max", "used", "reserve", "largest_call", "state",
+                  "period", "since", "at_limit", "created_by", "created_at"]  # fmt: skip
         read_only_fields = fields
 
     def get_period(self, row: Budget) -> str | None:
@@ -55,8 +60,9 @@ class BudgetTerms(Body):
         24, 6, min_value=0, max_value=MOST_COST, required=False, help_text="In US dollars."
     )
     reserve = serializers.DecimalField(
-        24, 6, min_value=0, max_value=MOST_TOKENS, required=False,
-        help_text="A model call's share, in the same unit; by default a hundredth.",
+        24, 6, min_value=0, max_value=MOST_TOKENS, required=False, allow_null=True,
+        help_text="The size of a model call, in the same unit; by default, and for null, the"
+        " largest that was counted.",
     )  # fmt: skip
     at_limit = serializers.ChoiceField(
         AtLimit.choices, required=False, help_text="end: the run fails. ask: it ends in a question."

@@ -45,7 +45,8 @@ class Budget(TeamOwned):
     """``key`` is the id by which runs match (``Spent.keys``), ``of`` the name that was given.
 
     ``used`` counts since ``since``, the start of the present period. ``reserve`` is kept free for
-    the next model call of each other run that is going. All functions that change ``used`` are in
+    the next model call of each other run that is going; null: as much as the ``largest`` of the
+    ``calls`` that were counted. All functions that change ``used`` are in
     ``runs/sql/budgets.sql``; they lock the budgets of one team in the order of their ids. A trigger
     there sets ``warned_since`` to ``since`` when it has warned.
     """
@@ -56,7 +57,9 @@ class Budget(TeamOwned):
     key = models.CharField(max_length=255)
     unit = models.CharField(max_length=6, choices=Unit.choices)
     max = models.DecimalField(max_digits=24, decimal_places=6)
-    reserve = models.DecimalField(max_digits=24, decimal_places=6, default=0, db_default=0)
+    reserve = models.DecimalField(max_digits=24, decimal_places=6, null=True)
+    largest = models.DecimalField(max_digits=24, decimal_places=6, default=0, db_default=0)
+    calls = models.BigIntegerField(default=0, db_default=0)
     period = models.CharField(max_length=5, choices=Period.choices, blank=True, default="")
     at_limit = models.CharField(max_length=3, choices=AtLimit.choices, default=AtLimit.END.value)
     used = models.DecimalField(max_digits=24, decimal_places=6, default=0, db_default=0)
@@ -76,12 +79,16 @@ class Budget(TeamOwned):
 
 
 class BudgetedRun(TeamOwned):
-    """The spending of a run so far, of which ``Spent`` has the parts; removed after its end."""
+    """The spending of a run so far, of which ``Spent`` has the parts; removed after its end.
+
+    A run that ``waits`` for room in a budget has no reserve in it.
+    """
 
     run_id = models.UUIDField(primary_key=True)
     keys = ArrayField(models.TextField())
     tokens = models.BigIntegerField(default=0, db_default=0)
     cost = models.DecimalField(max_digits=24, decimal_places=6, default=0, db_default=0)
+    waits = models.BooleanField(default=False, db_default=False)
 
     def __str__(self) -> str:
         return str(self.run_id)

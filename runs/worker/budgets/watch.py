@@ -1,6 +1,10 @@
-"""Stops a run that has spent a budget: before it begins, at each report, and at its end."""
+"""Stops a run that has spent a budget: before it begins, at each report, and at its end.
+
+A run for which there is no room only because other runs could need it waits before it begins.
+"""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Any
@@ -17,16 +21,20 @@ from runs.lifecycle.usage import team_prices
 from runs.models import Budget, Run
 
 log = structlog.get_logger(__name__)
+LONGEST_WAIT = 300.0
+"""Seconds in which a run waits for room that the calls of others take."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 
 
 class Spent(RunFailed):
     """A budget is spent; ``question`` ends the run if the budget asks."""
 
     def __init__(self, budget: Budget, run: Run) -> None:
+        is_spent = budget.used >= budget.max
         super().__init__(
             RunErrorCode.BUDGET_EXCEEDED,
             f"The budget of {budget.max.normalize():,f} {budget.unit} for {budget.scope}"
-            f" {budget.of} is spent.",
+            f" {budget.of} {'is spent' if is_spent else 'has no room beside the other runs'}.",
         )
         self.question = asking.question(budget) if asking.should_ask(budget, run) else None
 
@@ -51,8 +59,21 @@ class Watch:
             return events
         self._prices = await team_prices.loaded(self.run.team_id)
         self._reader = asyncio.current_task()  # Middleware can read the events in other tasks.
-        self._raise(await db(spending.begin, self.run.pk))
+        await self._begin()
         return self._watched(events, ctx)
+
+    async def _begin(self) -> None:
+        """Reserve the first model call, as soon as there is room for it. Raises Spent.
+
+        A child does not wait: its parent can be the run that takes the room until it has ended.
+        """
+        pause, until = FIRST_PAUSE, time.monotonic() + LONGEST_WAIT
+        while (budget := await db(spending.begin, self.run.pk)) is not None:
+            is_spent = budget.used >= budget.max
+            if is_spent or self.run.parent_id is not None or time.monotonic() >= until:
+                raise Spent(budget, self.run)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _watched(
         self, events: AsyncGenerator[Any, None], ctx: RunContext

@@ -1,8 +1,13 @@
-"""Many runs at once against one budget: together they overshoot by at most one model call."""
+"""Many runs at once against one budget: together they overshoot by at most one model call.
+
+``budget`` is told how large a call is. ``unknowing`` is not: it learns that from the calls.
+"""
 
 import random
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from itertools import chain, repeat
 from uuid import UUID
 
 import pytest
@@ -34,6 +39,13 @@ def budget(cast: Cast) -> Budget:
     )  # fmt: skip
 
 
+@pytest.fixture
+def unknowing(budget: Budget) -> Budget:
+    Budget.objects.update(reserve=None)
+    budget.refresh_from_db()
+    return budget
+
+
 def running(cast: Cast, number: int) -> list[UUID]:
     keys = [start(cast.alice, threadId=str(n)).pk for n in range(number)]
     Run.objects.filter(pk__in=keys).update(status=Status.RUNNING)
@@ -46,44 +58,85 @@ def used(budget: Budget) -> Decimal:
     return budget.used
 
 
+def any_size(chance: random.Random) -> Iterator[int]:
+    while True:
+        yield chance.randint(1, CALL)
+
+
+def play(keys: list[UUID], chance: random.Random, calls: Iterator[int]) -> list[int]:
+    """Run these until each has ended or been stopped; the sizes of their calls.
+
+    Those that find no room wait, as in a worker, until the budget is spent.
+    """
+    Budget.objects.update(used=0, calls=0, largest=0)
+    with connection.cursor() as cursor:
+        cursor.execute("delete from runs_budgetedrun")
+    spent: dict[UUID, int] = {}
+    waiting = list(keys)
+    sizes: list[int] = []
+    while waiting or spent:
+        key = chance.choice([*waiting, *spent])
+        if key not in spent:
+            refused = spending.begin(key)
+            if refused is None:
+                spent[key] = 0
+            if refused is None or refused.used >= refused.max:
+                waiting.remove(key)
+            continue
+        sizes.append(next(calls))
+        spent[key] += sizes[-1]
+        if spending.report(key, Total(spent[key])) is not None or chance.random() < 0.05:
+            del spent[key]
+            with connection.cursor() as cursor:
+                cursor.execute("delete from runs_budgetedrun where run_id = %s", [key])
+    return sizes
+
+
 @pytest.mark.parametrize("seeds", SCHEDULES, ids=len)
 def test_in_any_order_of_calls(cast: Cast, budget: Budget, seeds: range) -> None:
     keys = running(cast, RUNS)
     for seed in seeds:
         chance = random.Random(seed)
-        Budget.objects.update(used=0)
-        with connection.cursor() as cursor:
-            cursor.execute("delete from runs_budgetedrun")
-        spent: dict[UUID, int] = {}
-        waiting = chance.sample(keys, 20)
-        calls = 0
-        while waiting or spent:
-            key = chance.choice([*waiting, *spent])
-            if key not in spent:
-                waiting.remove(key)
-                if spending.begin(key) is None:
-                    spent[key] = 0
-                continue
-            tokens = chance.randint(1, CALL)
-            spent[key] += tokens
-            calls += tokens
-            if spending.report(key, Total(spent[key])) is not None or chance.random() < 0.05:
-                del spent[key]
-                with connection.cursor() as cursor:
-                    cursor.execute("delete from runs_budgetedrun where run_id = %s", [key])
-        assert used(budget) == calls
-        assert calls <= MAX + CALL, seed
+        sizes = play(chance.sample(keys, 20), chance, any_size(chance))
+        assert used(budget) == sum(sizes)
+        assert sum(sizes) <= MAX + CALL, seed
 
 
-def test_at_the_same_time(cast: Cast, budget: Budget) -> None:
+@pytest.mark.parametrize("seeds", SCHEDULES, ids=len)
+def test_of_a_size_that_it_is_not_told(cast: Cast, unknowing: Budget, seeds: range) -> None:
+    keys = running(cast, RUNS)
+    for seed in seeds:
+        chance = random.Random(seed)
+        size = chance.choice([1, 7, CALL, MAX // 3, MAX, 2 * MAX])
+        number = 20 if size > CALL else 5
+        sizes = play(chance.sample(keys, number), chance, repeat(size))
+        assert used(unknowing) == sum(sizes)
+        assert sum(sizes) <= MAX + size, (seed, size)
+
+
+@pytest.mark.parametrize("seeds", SCHEDULES, ids=len)
+def test_later_calls_that_are_no_larger(cast: Cast, unknowing: Budget, seeds: range) -> None:
+    """The first call is the largest; the following ones have any size."""
+    keys = running(cast, RUNS)
+    for seed in seeds:
+        chance = random.Random(seed)
+        sizes = play(chance.sample(keys, 20), chance, chain([CALL], any_size(chance)))
+        assert sum(sizes) <= MAX + CALL, seed
+
+
+@pytest.mark.parametrize("learns", [False, True])
+def test_at_the_same_time(cast: Cast, budget: Budget, learns: bool) -> None:
+    if learns:
+        Budget.objects.update(reserve=None)
     keys = running(cast, RUNS)
 
-    def play(key: UUID) -> int:
+    def spend(key: UUID) -> int:
         with scope.everywhere():
             try:
                 tokens = 0
-                if spending.begin(key) is not None:
-                    return 0
+                while (refused := spending.begin(key)) is not None:
+                    if refused.used >= refused.max:
+                        return 0
                 while spending.report(key, Total(tokens + CALL)) is None:
                     tokens += CALL
                 Run.objects.of_any_team().filter(pk=key).update(
@@ -94,9 +147,49 @@ def test_at_the_same_time(cast: Cast, budget: Budget) -> None:
                 connection.close()
 
     with ThreadPoolExecutor(8) as pool:
-        tokens = sum(pool.map(play, keys))
+        tokens = sum(pool.map(spend, keys))
     assert used(budget) == tokens
     assert MAX <= tokens <= MAX + CALL
+
+
+def test_while_it_learns_runs_begin_one_after_another(cast: Cast, unknowing: Budget) -> None:
+    first, second, third, fourth = running(cast, 4)
+    assert spending.begin(first) is None
+    assert spending.begin(second) == unknowing
+    spending.report(first, Total(10))
+    assert [spending.begin(key) for key in (second, third)] == [None, unknowing]
+    spending.report(second, Total(10))
+    assert [spending.begin(key) for key in (third, fourth)] == [None, unknowing]
+
+
+def test_a_run_that_spends_nothing_lets_the_next_begin(cast: Cast, unknowing: Budget) -> None:
+    first, second, third = running(cast, 3)
+    assert spending.begin(first) is None
+    assert spending.begin(third) == unknowing
+    Run.objects.filter(pk=first).update(status=Status.SUCCEEDED, ended_at=clock.now())
+    assert spending.begin(second) is None
+
+
+def test_a_run_that_waits_takes_no_room_from_others(cast: Cast, unknowing: Budget) -> None:
+    Budget.objects.update(calls=9, largest=MAX)
+    first, second, third = running(cast, 3)
+    assert spending.begin(first) is None
+    assert spending.begin(second) == unknowing
+    Run.objects.filter(pk=first).update(status=Status.SUCCEEDED, ended_at=clock.now())
+    assert spending.begin(third) is None
+    assert spending.begin(second) == unknowing
+
+
+def test_a_new_period_halves_the_largest_call(cast: Cast, unknowing: Budget) -> None:
+    (key,) = running(cast, 1)
+    spending.report(key, Total(70))
+    Budget.objects.update(period="day", since=F("since"))
+    used(unknowing)
+    assert unknowing.largest == 70
+    with connection.cursor() as cursor:
+        cursor.execute("update runs_budget set since = since - interval '1 day'")
+    used(unknowing)
+    assert unknowing.largest == 35
 
 
 def test_none_begins_once_it_is_used_up_exactly(cast: Cast, budget: Budget) -> None:
