@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import django_filters
+from django.contrib.postgres.expressions import ArraySubquery
 from django.core.exceptions import ValidationError
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
@@ -13,12 +14,14 @@ from agui_host.dashboard import search
 from agui_host.teams.api.datetimes import MomentField
 from events.models import Finding
 from runs.api.filters import BY_ID, BY_TIME, RunFilter
-from runs.models import Run, Thread
+from runs.models import Run, Thread, ToolCall
 
 DEPTH = 10_000
 """Filters without an index look at so many of the newest runs that pass the others."""
-UNINDEXED = ("tag", "took", "findings")
+UNINDEXED = ("tag", "took", "findings", "tool", "model")
 LENGTH = re.compile(r"([<>])(\d{1,6}(?:\.\d{1,3})?)(ms|s|m|h)")
+LONGEST_NAME = 200
+"""Of a tool or model."""
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 TIMES_IN_WORDS = (
     ("1h", "The last hour"),
@@ -68,6 +71,9 @@ class ListFilter(RunFilter):
         method="pass_on", choices=[("yes", "With findings"), ("no", "Without findings")]
     )
 
+    tool = django_filters.CharFilter(method="pass_on", max_length=LONGEST_NAME)
+    model = django_filters.CharFilter(method="pass_on", max_length=LONGEST_NAME)
+
     class Meta(RunFilter.Meta):
         pass
 
@@ -107,7 +113,7 @@ def passing(runs: QuerySet[Run], query: Mapping[str, Any]) -> QuerySet[Run]:
 
 
 def _beside() -> dict[str, Subquery]:
-    """The texts of a run's thread and findings.
+    """The texts of a run's thread, its findings and the names of its tools.
 
     Subqueries, which are answered for each run that is looked at; for a join, PostgreSQL read all
     threads or findings.
@@ -117,12 +123,17 @@ def _beside() -> dict[str, Subquery]:
     return {
         "thread_tags": Subquery(thread.values("tags")),
         "first_finding": Subquery(own.values("pk")[:1]),
+        "tools": ArraySubquery(ToolCall.objects.filter(run=OuterRef("pk")).values("name")),
     }
 
 
 def _condition(name: str, value: str) -> Q:
     if name == "tag":
         return Q(thread_tags__contains=[value])
+    if name == "tool":
+        return Q(tools__contains=[value])
+    if name == "model":
+        return Q(by_model__contains=[{"model": value}])
     if name == "findings":
         return Q(first_finding__isnull=value == "no")
     length = LENGTH.fullmatch(value)

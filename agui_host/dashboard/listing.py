@@ -20,8 +20,8 @@ from runs.models import ACTIVE, BODIES, Run
 PAGE = 50
 MOST_NEW = 99
 WITHOUT_CONTROL = (
-    "agent_version", "issue", "run_id", "tag", "took", "findings", "thumb", "created_after",
-    "created_before",
+    "agent_version", "issue", "run_id", "tag", "took", "findings", "tool", "model", "thumb",
+    "created_after", "created_before",
 )  # fmt: skip
 HEAVY = (*BODIES, "agent__settings")
 """Columns that can hold megabytes; no row shows them."""

@@ -26,6 +26,8 @@ TOKENS = {
     "tag": "tag",
     "took": "took",
     "findings": "findings",
+    "tool": "tool",
+    "model": "model",
     "thumb": "thumb",
     "since": "since",
     "until": "until",

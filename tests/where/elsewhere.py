@@ -120,7 +120,6 @@ ELSEWHERE = {
     "runs/api/alerts/*": "tests/runs/alerts/test_alerts.py",
     "runs/api/budgets/*": "tests/runs/budgets/test_budgets.py",
     "runs/lifecycle/budgets/*": "tests/runs/budgets/test_budgets.py",
-    "runs/worker/budgets/*": "tests/runs/budgets/test_budgets.py",
     "runs/worker/agent/*": "tests/runs/steering/test_messages.py",
     "runtimes/context/inbox.py": "tests/runs/steering/test_messages.py",
     "runtimes/team_options.py": "tests/runs/api/test_agent_options.py",

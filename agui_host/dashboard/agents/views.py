@@ -18,6 +18,7 @@ from agui_host.protocol.input.numbers import LARGEST, whole
 from agui_host.runtimes import team_agents, team_options
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import Agent
+from agui_host.teams.api import csv_cells
 from agui_host.teams.authentication import Principal
 from runs.access.start import start_run
 
@@ -29,6 +30,8 @@ MOST_PAGES = 1_000
 @reading
 def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The agents, each with its figures."""
+    if request.GET.get("format") == "csv":
+        return _file(principal)
     number = whole(request.GET.get("page", ""), 1, MOST_PAGES) or 1
     entries, more = figures.listing(principal, number)
     context = {
@@ -39,6 +42,26 @@ def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
         "manages": principal.can("manage_agents"),
     }
     return render(request, "agents/list.html", context)
+
+
+def _file(principal: Principal) -> HttpResponse:
+    """All agents with their figures, page by page."""
+    head = ("agent", "name", "kind", "enabled", "runs", "failed", "tokens", "cost", "p50_ms",
+            "p95_ms", "version", "last_run")  # fmt: skip
+    lines: list[tuple[object, ...]] = [head]
+    for number in range(1, MOST_PAGES):
+        entries, more = figures.listing(principal, number)
+        for entry in entries:
+            agent, sums = entry.agent, entry.line.sums
+            lines.append((
+                agent.slug, agent.name, agent.kind, agent.enabled, sums.runs, sums.failed,
+                sums.tokens, sums.cost, entry.p50 and round(entry.p50),
+                entry.line.p95 and round(entry.line.p95), agent.version,
+                entry.last and entry.last.created_at.isoformat(),
+            ))  # fmt: skip
+        if not more:
+            break
+    return csv_cells.as_file("agents", lines)
 
 
 @page

@@ -13,6 +13,7 @@ from agui_host.dashboard.pages import action, page
 from agui_host.protocol.errors import Invalid
 from agui_host.protocol.input.numbers import whole
 from agui_host.teams.access import members
+from agui_host.teams.api import csv_cells
 from agui_host.teams.authentication import Principal
 from runs.access.insight import issues
 from runs.access.inspect import failures
@@ -20,6 +21,8 @@ from runs.models import Issue
 from runs.models.insight.issue import LONGEST_NOTE
 
 ROWS = 50
+LINES = 10_000
+"""Issues of a file."""
 RUNS = 20
 MOST_PAGES = 1_000
 
@@ -32,6 +35,8 @@ def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
     status = status if status in issues.STATES else issues.OPEN
     number = whole(request.GET.get("page", ""), 1, MOST_PAGES) or 1
     ordered = issues.listed(principal, status).order_by("-last_seen", "pk")
+    if request.GET.get("format") == "csv":
+        return _file(list(ordered[:LINES]))
     rows = list(ordered[ROWS * (number - 1) : ROWS * number + 1])
     context = {
         "principal": principal,
@@ -80,6 +85,19 @@ def change(request: HttpRequest, principal: Principal, issue_id: UUID) -> HttpRe
     issues.change(principal, issue_id, values)
     messages.success(request, "The issue was changed.")
     return redirect(f"{reverse('issue', args=[issue_id])}")
+
+
+def _file(rows: list[Issue]) -> HttpResponse:
+    head = ("issue", "agent", "error", "message", "status", "came_back", "runs", "first_seen",
+            "last_seen", "assigned_to")  # fmt: skip
+    return csv_cells.as_file("issues", [head, *(
+        (
+            row.pk, row.agent.slug, row.error_code, row.message, issues.state_of(row),
+            issues.came_back(row), vars(row)["count"], vars(row)["first_seen"].isoformat(),
+            vars(row)["last_seen"].isoformat(), row.assignee and row.assignee.user.username,
+        )
+        for row in rows
+    )])  # fmt: skip
 
 
 def _drawn(principal: Principal, rows: list[Issue]) -> list[tuple[Issue, Spark, str, bool, str]]:

@@ -53,6 +53,7 @@ class Line:
     before: Sums = field(default_factory=Sums)
     days: list[Sums] = field(default_factory=list)
     p95: float | None = None
+    p95_before: float | None = None
 
     @property
     def runs(self) -> str:
@@ -130,6 +131,8 @@ def of(principal: Principal, days: int) -> Overview:
     for line in largest:
         line.p95 = figures.percentile(buckets.get(line.name, {}), 0.95)
     total.p95 = figures.percentile(figures.all_durations(principal, current), 0.95)
+    earlier = figures.all_durations(principal, Period.before(days))
+    total.p95_before = figures.percentile(earlier, 0.95)
     return Overview(
         days=days,
         since=since,

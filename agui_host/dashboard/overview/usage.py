@@ -1,5 +1,6 @@
-"""The figures of the page of usage: by agent, person or day; the limits; the prices of models."""
+"""The figures of the page of usage: by agent, person, model or day, and compared; the limits."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
@@ -11,14 +12,14 @@ from agui_host.backends.postgres import clock
 from agui_host.dashboard.overview.overview import address, text_of
 from agui_host.teams.authentication import Principal
 from runs.access.usage import figures, limits
-from runs.access.usage.figures import DAY, Period
+from runs.access.usage.figures import DAY, Period, Reach
 from runs.lifecycle.chores import lags
 
 PERIODS = (1, 7, 30, 90)
 USUAL = 30
 ROWS = 100
 """Rows of a page."""
-WAYS = ("agent", "person", "day")
+WAYS = ("agent", "person", "model", "day")
 NAMES = {
     "concurrent_runs": "Runs at once",
     "queued_runs": "Waiting runs",
@@ -32,19 +33,40 @@ NEARLY = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The usage of an agent, a person or a day, and the address of its runs."""
+    """The usage of an agent, a person, a model or a day.
+
+    ``query`` are the filters of its runs; None if no list has exactly these.
+    """
 
     name: str
     values: dict[str, Any]
-    query: dict[str, str]
+    query: dict[str, str] | None
 
     @property
     def runs(self) -> str:
-        return address(self.query)
+        return "" if self.query is None else address(self.query)
 
     @property
     def failures(self) -> str:
-        return address(self.query | {"status": "failed"})
+        return "" if self.query is None else address(self.query | {"status": "failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The usage of a time, with how long 95 % of its runs took at most, in milliseconds."""
+
+    values: dict[str, Any]
+    p95: float | None
+
+    @property
+    def tokens(self) -> int:
+        return int(self.values["tokens_in"] + self.values["tokens_out"])
+
+    @property
+    def waited(self) -> float | None:
+        """How long a run waited for a worker, on average, in milliseconds."""
+        runs = self.values["runs"]
+        return self.values["queued_ms"] / runs if runs else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +96,19 @@ class Page:
     hidden: int
     next: int | None
     csv: str
+    now: Sums
+    before: Sums
 
     @property
     def all(self) -> Row:
         """The line below the table."""
         return Row("", self.total, self.query)
+
+    @property
+    def slower(self) -> str:
+        """The address of the slowest runs."""
+        took = {} if self.now.p95 is None else {"took": f">{self.now.p95 / 1000:.3f}s"}
+        return address(self.query | took)
 
 
 def of(principal: Principal, way: str, days: int, number: int = 1) -> Page:
@@ -92,6 +122,10 @@ def of(principal: Principal, way: str, days: int, number: int = 1) -> Page:
     own = {"since": text_of(period.since)}
     rows = [Row(str(row[way]), row, _query(way, row[way], own)) for row in sums[:ROWS]]
     query = urlencode({"by": way, "since": text_of(period.since), "format": "csv"})
+    before = Period.before(days)
+    earlier = Counter[str]()
+    for part in before.parts():
+        earlier.update(_sum(figures.read(principal, {"whole": "1"}, part)))
     return Page(
         days=days,
         way=way,
@@ -101,6 +135,8 @@ def of(principal: Principal, way: str, days: int, number: int = 1) -> Page:
         hidden=total["runs"] - listed["runs"],
         next=number + 1 if len(sums) > ROWS else None,
         csv=f"{reverse('api-usage')}?{query}",
+        now=Sums(total, _p95(principal, period)),
+        before=Sums(dict.fromkeys(figures.MEASURES, 0) | earlier, _p95(principal, before)),
     )
 
 
@@ -131,8 +167,14 @@ def _sum(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return rows[0] if rows else dict.fromkeys(figures.MEASURES, 0)
 
 
-def _query(way: str, value: Any, own: dict[str, str]) -> dict[str, str]:
+def _p95(principal: Principal, period: Period) -> float | None:
+    return figures.percentile(figures.buckets(Reach.of(principal), period), 0.95)
+
+
+def _query(way: str, value: Any, own: dict[str, str]) -> dict[str, str] | None:
     if way == "day" and isinstance(value, date):
         later = value + timedelta(days=1)
         return {"since": f"{value}T00:00Z", "until": f"{later}T00:00Z"}
-    return own | {"agent" if way == "agent" else "started_by": str(value)}
+    if not value and way == "model":
+        return None
+    return own | {"started_by" if way == "person" else way: str(value)}

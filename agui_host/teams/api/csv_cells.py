@@ -4,6 +4,8 @@ import csv
 import io
 from collections.abc import Iterable
 
+from django.http import HttpResponse
+
 FORMULA = tuple("=+-@\t\r")
 
 
@@ -16,8 +18,15 @@ def lines(rows: Iterable[Iterable[object]]) -> str:
     return out.getvalue()
 
 
+def as_file(name: str, rows: Iterable[Iterable[object]]) -> HttpResponse:
+    """The rows as a file of this name, which has no extension."""
+    answer = HttpResponse(lines(rows), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    return answer
+
+
 def _cell(value: object) -> object:
-    if isinstance(value, int | float):
+    if value is None or isinstance(value, int | float):
         return value
     text = str(value)
     return f"'{text}" if text[:1] in FORMULA else text

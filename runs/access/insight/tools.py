@@ -1,6 +1,6 @@
 """The figures of a team's tools: exact, of the counted days and of the calls of all others."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -64,6 +64,16 @@ class Tool:
         return figures.percentile(self.took, 0.95)
 
 
+ORDERS: dict[str, Callable[[Tool], float]] = {
+    "calls": lambda tool: tool.calls,
+    "failed": lambda tool: tool.failed,
+    "doubles": lambda tool: tool.doubles,
+    "p50": lambda tool: tool.p50 or 0,
+    "p95": lambda tool: tool.p95 or 0,
+}
+"""The columns by which tools are sorted, the largest first."""
+
+
 class Sums:
     """Adds up the figures of tools."""
 
@@ -101,22 +111,23 @@ class Sums:
         )
         self.add_took(took.annotate(calls=Count("at")).values_list("name", "bucket", "calls"))
 
-    def first(self) -> list[Tool]:
-        """The most frequent tools."""
-        first = sorted(self.tools.values(), key=lambda tool: (-tool.calls, tool.name))[:MOST]
+    def first(self, order: str) -> list[Tool]:
+        """The first tools of this order."""
+        key = ORDERS[order]
+        first = sorted(self.tools.values(), key=lambda tool: (-key(tool), tool.name))[:MOST]
         for tool in first:
             tool.agents.sort()
         return first
 
 
-def by_tool(principal: Principal, since: datetime) -> list[Tool]:
-    """The figures of each tool, the most frequent first. Raises Forbidden."""
+def by_tool(principal: Principal, since: datetime, order: str = "calls") -> list[Tool]:
+    """The figures of each tool, sorted by one of ``ORDERS``. Raises Forbidden."""
     result = Sums(dict(Agent.objects.for_team(principal.team).values_list("pk", "slug")))
     rows = calls.visible(principal).filter(at__gte=since)
     mine = owners(principal)
     if mine is None:
         result.count(principal, rows)
-        return result.first()
+        return result.first(order)
     days = _counted_days(principal, since)
     _add_stored(result, principal, days, mine)
     for begin, end in _between(since, days):
@@ -124,7 +135,7 @@ def by_tool(principal: Principal, since: datetime) -> list[Tool]:
         result.count(principal, some if end is None else some.filter(at__lt=end))
     if _has_others(principal):
         result.count(principal, rows.exclude(owner__in=mine))
-    return result.first()
+    return result.first(order)
 
 
 def _counted_days(principal: Principal, since: datetime) -> list[date]:

@@ -1,4 +1,4 @@
-"""The usage of a team between two hours: runs, tokens and cost by agent, person and day.
+"""The usage of a team between two hours: runs, tokens and cost by agent, person, model and day.
 
 Exact at every moment: the sums (``runs/lifecycle/usage``), the changes that are not added up yet,
 and the runs that have not ended. All of the team's runs count, also those in private threads;
@@ -29,6 +29,7 @@ CASTS = {**dict.fromkeys(("runs", *sums.OUTCOMES), "::bigint"), "cost": "::float
 KEYS = {
     "agent": "agent.slug",
     "person": "total.person",
+    "model": "total.model",
     "day": "(total.at at time zone 'UTC')::date",
 }
 
@@ -48,11 +49,11 @@ changes as (
 """
 _TOTAL = """
 total as (
-    select at, agent_id, person, owner, model, {measures}
+    select at, agent_id, person, owner, model, parts, {measures}
       from runs_usage
      where team_id = %(team)s and grain = %(grain)s and at >= %(since)s and at < %(until)s
     union all
-    select at, agent_id, person, owner, model, {fresh} from parts)
+    select at, agent_id, person, owner, model, parts, {fresh} from parts)
 """
 _READ = """
 with {changes}, parts as ({parts}), {total}
@@ -62,7 +63,7 @@ select {keys}, {sums}
    and {of_agents}
    and {more}
  group by {places}
-having sum(total.runs) <> 0 or sum(total.tokens_in) <> 0 or sum(total.cost) <> 0
+having sum(total.parts) <> 0 or sum(total.tokens_in) <> 0 or sum(total.cost) <> 0
        or sum(total.tokens_out) <> 0
 {order}
 """
@@ -114,6 +115,13 @@ class Period:
         begin = since or day_of(now) - (DAYS - 1) * DAY
         end = until or day_of(now) + DAY
         return cls(hour_of(begin), hour_of(end + HOUR - timedelta(microseconds=1)))
+
+    @classmethod
+    def before(cls, days: int) -> "Period":
+        """The same hours of as many days before the latest ones: no half day beside a whole one."""
+        now = clock.now()
+        since = day_of(now) - (days - 1) * DAY
+        return cls(since - days * DAY, hour_of(now) + HOUR - days * DAY)
 
     @property
     def has_whole_days(self) -> bool:
@@ -201,7 +209,9 @@ def rows(
         keys=", ".join(
             f"{expression} as {name}" for name, expression in zip(names, expressions, strict=True)
         ),
-        sums=", ".join(f"sum(total.{name}){CASTS.get(name, '')} as {name}" for name in measures),
+        sums=", ".join(
+            f"sum(total.{_column(name, keys)}){CASTS.get(name, '')} as {name}" for name in measures
+        ),
         of_agents=_OF_AGENTS,
         places=", ".join(str(place + 1) for place in range(len(names))),
         order="" if most is None else f" order by {', '.join(order)} limit {most}",
@@ -215,7 +225,7 @@ def rows(
 
 
 def by(names: set[str]) -> dict[str, str]:
-    """The ``keys`` of ``read`` for some of agent, person and day."""
+    """The ``keys`` of ``read`` for some of agent, person, model and day."""
     return {name: expression for name, expression in KEYS.items() if name in names}
 
 
@@ -306,13 +316,20 @@ def _scope(reach: Reach, period: Period) -> dict[str, Any]:
 def _grain(reach: Reach, keys: Mapping[str, str], period: Period) -> str:
     """The coarsest rows that have these keys."""
     agents = "agent" in keys or reach.agents is not None
-    if "person" in keys:
+    if "model" in keys:
+        grain = Grain.FINEST
+    elif "person" in keys:
         grain = Grain.PERSON if period.has_whole_days and not agents else Grain.FINEST
     elif not period.has_whole_days:
         grain = Grain.HOUR
     else:
         grain = Grain.AGENT if agents else Grain.TEAM
     return grain.value
+
+
+def _column(name: str, keys: Mapping[str, str]) -> str:
+    """A run of several models has a part for each, the first of which counts the run."""
+    return "parts" if name == "runs" and "model" in keys else name
 
 
 def _fresh() -> str:

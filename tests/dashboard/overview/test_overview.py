@@ -95,9 +95,9 @@ def test_questions_wait_for_a_person(cast: Cast, browse: Browse) -> None:
     assert re.search(r'href="/inbox/"><span>Waiting for a person</span> <b>1</b>', text)
 
 
-@pytest.mark.parametrize("query", ["days=0", "days=-1", "days=x", "days=7&days=1", "by=<b>"])
+@pytest.mark.parametrize("query", ["days=0", "days=-1", "days=x", "days=7&days=1", "by=<i>"])
 def test_odd_addresses(busy: Cast, browse: Browse, query: str) -> None:
-    assert "<b>" not in page(browse(busy.alice), f"/usage/?{query}").split("<main")[1]
+    assert "<i>" not in page(browse(busy.alice), f"/usage/?{query}").split("<main")[1]
     assert page(browse(busy.alice), f"/?{query}")
 
 
@@ -107,9 +107,35 @@ def test_the_queries_do_not_grow_with_agents(
     for number in range(20):
         run_of(busy.alice, register(f"agent-{number}", lambda ctx: ctx.text), FINISHED)
     client = browse(busy.alice)
-    for address, most in (("/", 20), ("/usage/", 22)):
+    for address, most in (("/", 23), ("/usage/", 28)):
         with django_assert_max_num_queries(most):
             page(client, address)
+
+
+def test_usage_is_compared_and_names_models(cast: Cast, browse: Browse) -> None:
+    for days, seconds in ((0, 30), (0, 30), (7, 10)):
+        at = timezone.now() - timedelta(days=days)
+        run = run_of(cast.alice, cast.echo, FINISHED, at)
+        Run.objects.filter(pk=run.pk, team=run.team).update(
+            started_at=at, ended_at=at + timedelta(seconds=seconds), queued_ms=1000 + 1000 * days
+        )
+    run_of(cast.alice, cast.echo, None)
+    client = browse(cast.vera)
+    text = page(client, "/usage/?by=model&days=7")
+    tiles = re.findall(r"<span>([^<]+)</span> <b>([^<]+)</b> <small>([^<]+)<", text)
+    assert [each[0] for each in tiles] == [
+        "Runs", "Cost", "Tokens", "95 % of runs took at most", "A run waited for a worker",
+    ]  # fmt: skip
+    assert [each[2] for each in tiles] == [
+        "200 % more", "100 % more", "100 % more", "214 % more", "on average, 92 % less",
+    ]  # fmt: skip
+    address = re.search(r'<th scope="row"><a href="([^"]+)"><bdi>m</bdi>', text)
+    assert address is not None
+    listed = page(client, address[1].replace("&amp;", "&"))
+    assert listed.count('<tr id="run-') == 2
+    assert "no model reported" in text
+    assert "took at most</span> <b>" in (over := page(client, "/"))
+    assert "214 % more, show slower ones" in over
 
 
 def test_many_people_have_pages(cast: Cast, browse: Browse, monkeypatch: Any) -> None:

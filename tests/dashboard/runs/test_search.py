@@ -17,7 +17,7 @@ from agui_host.dashboard import histogram, listing, search
 from events.models import Finding
 from runs.lifecycle.words import search as words
 from runs.lifecycle.words import storing
-from runs.models import Run, Thread
+from runs.models import Run, Thread, ToolCall
 from tests.cast import Cast, start
 from tests.dashboard.conftest import Browse
 from tests.dashboard.test_runs_list import _link, fail, ids, rows_of
@@ -118,10 +118,17 @@ class TestWhatNoIndexHas:
             Run.objects.filter(pk=run.pk).update(status="succeeded", **ended)
         Thread.objects.filter(pk=slow.thread_id).update(tags=["vip", "x"])
         Finding.objects.create(journal_id=quick.pk, seq=1, rule="V4", action="dropped")
+        Run.objects.filter(pk=slow.pk).update(by_model=[{"model": "gpt-5"}])
+        ToolCall.objects.create(
+            team=slow.team, run=slow, agent=slow.agent, seq=1, call="1", name="stripe.charge",
+            at=now, root=slow.pk, status="ok",
+        )  # fmt: skip
         browser = browse(cast.vera)
         for query, expected in {
             "tag:vip": [slow], "tag:none": [], "took:>1m": [slow], "took:<500ms": [quick],
             "took:>0.1s tag:x": [slow], "findings:yes": [quick], "findings:no": [queued, slow],
+            "tool:stripe.charge": [slow], "tool:charge": [], "tool:stripe.charge took:<1s": [],
+            "model:gpt-5": [slow], "model:gpt": [],
         }.items():  # fmt: skip
             page = browser.get("/runs/", {"q": query}).content.decode()
             assert rows_of(page) == ids(*expected), query
@@ -137,6 +144,7 @@ class TestWhatNoIndexHas:
         storing.run_once(20)
         for address, number in (
             ("q=funds", 3), ("q=unheard", 1), ("tag=vip", 3), ("took=>1s", 3), ("findings=no", 3),
+            ("tool=charge", 3), ("model=m", 3),
         ):  # fmt: skip
             with django_assert_num_queries(number):
                 matches = listing.matching(cast.vera.principal, QueryDict(address))

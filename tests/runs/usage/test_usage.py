@@ -99,12 +99,34 @@ def test_the_hours_between_two_moments(cast: Cast) -> None:
     assert usage(cast.alice, "by=person&since=2026-03-05&until=2026-03-06") == []
 
 
+@pytest.mark.parametrize("is_added_up", [False, True])
+def test_by_model(cast: Cast, is_added_up: bool) -> None:
+    """A run counts with each of its models, and its outcome with the first."""
+    run_of(cast.alice, cast.echo, None)
+    run_of(cast.alice, cast.echo, FAILED)
+    two = start(cast.alice)
+    lifecycle.claim(two.pk)
+    entries = [
+        {"model": name, "inputTokens": tokens, "cost": cost}
+        for name, tokens, cost in (("m", 5, 0.5), ("n", 7, 2))
+    ]
+    lifecycle.finish(two.pk, FINISHED | {"usage": entries})
+    if is_added_up:
+        rollup.run_once(60)
+    assert short(usage(cast.vera, "by=model"), "model") == {
+        ("m", 2, 1, 15, 2, 1.5), ("n", 1, 0, 7, 0, 2), ("", 1, 0, 0, 0, 0),
+    }  # fmt: skip
+    rows = usage(cast.vera, "by=model,agent,person")
+    assert {(row["agent"], row["person"]) for row in rows} == {("echo", "user:alice")}
+    assert short(usage(cast.vera, "by=agent"), "agent") == {("echo", 3, 1, 22, 2, 3.5)}
+
+
 @pytest.mark.parametrize(
     ("query", "code"),
     [
         ("", "invalid_by"),
         ("by=", "invalid_by"),
-        ("by=model", "invalid_by"),
+        ("by=models", "invalid_by"),
         ("by=agent,team", "invalid_by"),
         ("by=agent,agent", "invalid_by"),
         ("by=agent&format=xml", "invalid"),
