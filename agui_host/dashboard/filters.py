@@ -1,28 +1,24 @@
 """The filters of the runs list: those of the API, times in words, and filters without an index."""
 
-import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import django_filters
-from django.contrib.postgres.expressions import ArraySubquery
 from django.core.exceptions import ValidationError
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import QuerySet
 
 from agui_host.dashboard import search
 from agui_host.teams.api.datetimes import MomentField
-from events.models import Finding
+from runs.access.inspect import conditions
+from runs.access.inspect.conditions import LENGTH, UNINDEXED
 from runs.api.filters import BY_ID, BY_TIME, RunFilter
-from runs.models import Run, Thread, ToolCall
+from runs.models import Run
 
 DEPTH = 10_000
 """Filters without an index look at so many of the newest runs that pass the others."""
-UNINDEXED = ("tag", "took", "findings", "tool", "model")
-LENGTH = re.compile(r"([<>])(\d{1,6}(?:\.\d{1,3})?)(ms|s|m|h)")
 LONGEST_NAME = 200
 """Of a tool or model."""
-UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 TIMES_IN_WORDS = (
     ("1h", "The last hour"),
     ("24h", "The last 24 hours"),
@@ -108,35 +104,5 @@ def narrowed(
 
 def passing(runs: QuerySet[Run], query: Mapping[str, Any]) -> QuerySet[Run]:
     """Those of a few runs that pass the filters that no index has."""
-    conditions = [_condition(name, query[name]) for name in UNINDEXED if query.get(name)]
-    return runs.alias(**_beside()).filter(*conditions) if conditions else runs
-
-
-def _beside() -> dict[str, Subquery]:
-    """The texts of a run's thread, its findings and the names of its tools.
-
-    Subqueries, which are answered for each run that is looked at; for a join, PostgreSQL read all
-    threads or findings.
-    """
-    thread = Thread.objects.filter(pk=OuterRef("thread_id"))
-    own = Finding.objects.filter(journal=OuterRef("pk")).order_by()
-    return {
-        "thread_tags": Subquery(thread.values("tags")),
-        "first_finding": Subquery(own.values("pk")[:1]),
-        "tools": ArraySubquery(ToolCall.objects.filter(run=OuterRef("pk")).values("name")),
-    }
-
-
-def _condition(name: str, value: str) -> Q:
-    if name == "tag":
-        return Q(thread_tags__contains=[value])
-    if name == "tool":
-        return Q(tools__contains=[value])
-    if name == "model":
-        return Q(by_model__contains=[{"model": value}])
-    if name == "findings":
-        return Q(first_finding__isnull=value == "no")
-    length = LENGTH.fullmatch(value)
-    assert length is not None  # noqa: S101  the filter has checked it
-    ended = F("started_at") + timedelta(seconds=float(length[2]) * UNITS[length[3]])
-    return Q(ended_at__gt=ended) if length[1] == ">" else Q(ended_at__lt=ended)
+    values = [(name, query[name]) for name in UNINDEXED if query.get(name)]
+    return conditions.passing(runs, values)

@@ -15,6 +15,7 @@ from agui_host.dashboard.run import facts
 from agui_host.runtimes import registry
 from agui_host.teams.authentication import Principal
 from runs.access import access, again, comments
+from runs.access.evaluation import labels
 from runs.access.inspect import archives, effects, findings, visits
 from runs.lifecycle import repetition
 from runs.models import ENDED, Level, Run, Status, Visibility
@@ -62,6 +63,8 @@ def show(
         "questions": questions,
         "state_schema": _schema(run),
         "stamp": cards.stamp(questions),
+        "labels": labels.by_run([run])[run.pk],
+        "may_label": access.may(principal, "comment", run),
     }
     return render(request, "runs/run.html", context, status=status)
 

@@ -86,6 +86,7 @@ urlpatterns: list[URLPattern] = [
     path("runs/<uuid:run_id>/again", acting.run_again, name="run-again"),
     path("runs/<uuid:run_id>/continue", acting.go_on, name="run-continue"),
     path("runs/<uuid:run_id>/say", acting.say, name="run-say"),
+    path("runs/<uuid:run_id>/label", evaluation.label_run, name="run-label"),
     path("runs/<uuid:run_id>/change", acting.change, name="run-change"),
     path("runs/<uuid:run_id>/compare", comparing.compare, name="run-compare"),
     path("runs/<uuid:run_id>/questions", questions.of_run, name="run-questions"),

@@ -295,6 +295,7 @@ ACTS = {
     "api/v1/threads/<uuid:key>", "api/v1/schedules/<uuid:schedule_id>/run",
     TALK, f"{TALK}/send", f"{TALK}/regenerate", f"{TALK}/rate", f"{TALK}/comment", f"{TALK}/change",
     f"{RUN}/again", f"{RUN}/cancel", f"{RUN}/change", f"{RUN}/continue", f"{RUN}/say",
+    f"{RUN}/label",
     "runs/import", "runs/act",
     f"{API}/labels", "api/v1/datasets/<uuid:data_set_id>/runs",
     "api/v1/datasets/<uuid:data_set_id>/runs/<uuid:run_id>",

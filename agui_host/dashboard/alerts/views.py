@@ -2,11 +2,13 @@
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import unquote_plus
 from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 
 from agui_host.backends.postgres import clock
 from agui_host.dashboard.alerts.forms import SNOOZES, AlertForm
@@ -41,6 +43,7 @@ def detail(request: HttpRequest, principal: Principal, alert_id: UUID) -> HttpRe
     context = {
         "alert": alert,
         "runs": _runs(alert),
+        "filters": unquote_plus(alert.query).replace("&", ", "),
         "history": manage.history(principal, alert_id)[:MOST],
         "most": MOST,
         "snoozes": SNOOZES,
@@ -88,10 +91,13 @@ def _list(request: HttpRequest, principal: Principal, form: AlertForm) -> HttpRe
 
 
 def _runs(row: Alert) -> str:
-    """The address of the list of the runs that an alert counts."""
+    """The address of the list of the runs, or calls, that an alert counts."""
+    if row.measure == Measure.DOUBLE_CALLS:
+        return f"{reverse('tool-calls')}?doubles=all"
     query = {"agent": row.agent, "started_by": row.person}
     if row.measure in (Measure.FAILED_RUNS, Measure.FAILURE_RATE):
         query["status"] = "failed"
     if row.measure != Measure.WAITING_QUESTIONS:
         query["since"] = text_of(measures.since(row))
-    return address({name: value for name, value in query.items() if value})
+    own = {name: value for name, value in query.items() if value}
+    return f"{address(own)}&{row.query}" if row.query else address(own)

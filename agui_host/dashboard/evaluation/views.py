@@ -5,20 +5,27 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 
+from agui_host.dashboard import filters
+from agui_host.dashboard import listing as listing_of_runs
 from agui_host.dashboard.forms import submitted
 from agui_host.dashboard.pages import Question, action, both, page
 from agui_host.kinds import starts
 from agui_host.protocol.errors import Invalid
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
+from runs.access import access
 from runs.access.evaluation import data_sets, former, labels, lines, trials
+from runs.access.inspect import saved_views
 from runs.access.start import UnknownAgent
 from runs.api.evaluation.resource import as_file
 
 MOST = 100
+LOOKED_AT = 2_500
+"""The newest runs of a saved view among which those are that a data set can have."""
 
 
 class DataSetForm(forms.Form):
@@ -35,6 +42,14 @@ class AddForm(forms.Form):
     )
     agent = forms.SlugField(label="Agent (empty: all)", max_length=64, required=False)
     label = forms.CharField(label="Label (empty: all)", max_length=40, required=False)
+    view = forms.UUIDField(label="Or of a saved view", required=False, widget=forms.Select)
+
+    def __init__(self, *args: Any, principal: Principal, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        views = saved_views.visible(principal).order_by("name").values_list("pk", "name")
+        widget = self.fields["view"].widget
+        assert isinstance(widget, forms.Select)  # noqa: S101
+        widget.choices = [("", "none"), *((str(pk), name) for pk, name in views)]
 
 
 @both
@@ -62,7 +77,7 @@ def detail(request: HttpRequest, principal: Principal, data_set_id: UUID) -> Htt
         "rows": [(run, named[run.pk]) for run in runs],
         "to_review": to_review,
         "trials": trials.of(principal, row),
-        "form": AddForm(),
+        "form": AddForm(principal=principal),
         "agents": agents.values_list("slug", flat=True),
         "chosen": chosen,
         "versions": former.choices(chosen) if chosen and principal.can("manage_agents") else [],
@@ -77,16 +92,33 @@ def add(request: HttpRequest, principal: Principal, data_set_id: UUID) -> HttpRe
     """Add the newest runs."""
     data_sets.find(principal, data_set_id)
     principal.require("comment")
-    form = AddForm(request.POST)
+    form = AddForm(request.POST, principal=principal)
     added = submitted(
-        form,
-        lambda fields: data_sets.add(principal, data_set_id, data_sets.newest(principal, **fields)),
+        form, lambda fields: data_sets.add(principal, data_set_id, _newest(principal, **fields))
     )
     if added is None:
         problems = " ".join(str(problem) for rows in form.errors.values() for problem in rows)
         raise Invalid(f"No runs were added. {problems}")
     messages.success(request, f"{added} {'run was' if added == 1 else 'runs were'} added.")
     return redirect("data-set", data_set_id)
+
+
+def _newest(
+    principal: Principal, view: UUID | None, most: int, agent: str, label: str
+) -> list[UUID]:
+    """The newest ended runs of a saved view, or of an agent and with a label.
+
+    Of a view of a million runs, the newest ``LOOKED_AT`` are read. Raises NotFound, Invalid.
+    """
+    if view is None:
+        return data_sets.newest(principal, agent=agent, label=label, most=most)
+    matches = listing_of_runs.matching(
+        principal, QueryDict(saved_views.find(principal, view).query)
+    )
+    if matches.problems:
+        raise Invalid(f"The view makes no sense any more: {matches.problems[0]}")
+    shown = matches.newest.order_by(*filters.ordering(matches.query)).values("pk")[:LOOKED_AT]
+    return data_sets.newest(principal, agent=agent, label=label, most=most, among=shown)
 
 
 @action("data-set")
@@ -101,6 +133,19 @@ def label(request: HttpRequest, principal: Principal, data_set_id: UUID) -> Http
     if request.POST.get("show") == "review":
         answer["Location"] += "?show=review"
     return answer
+
+
+@action("run")
+def label_run(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
+    """Add a label to a run, or take one off; then back to its page, or to its conversation."""
+    if off := request.POST.get("off", ""):
+        labels.remove(principal, run_id, off)
+    else:
+        labels.add(principal, run_id, request.POST.get("label", ""))
+    if request.POST.get("page") == "thread":
+        thread = access.find(principal, run_id).thread_id
+        return redirect(f"{reverse('thread', args=[thread])}#turn-{run_id}")
+    return redirect("run", run_id)
 
 
 @starts

@@ -14,6 +14,7 @@ from agui_host.protocol.strict_json import dumps, dumps_any
 from agui_host.protocol.views.redaction import Redaction
 from agui_host.teams.authentication import Principal
 from runs.access import access, again
+from runs.access.evaluation import labels
 from runs.access.inspect import turns
 from runs.access.inspect.turns import Beginning, Thumbs
 from runs.models import Comment, Interrupt, Run
@@ -57,6 +58,7 @@ class Turn:
     may_change: bool
     may_comment: bool
     thumbs: dict[str, Thumbs]
+    labels: list[str]
 
     @property
     def first_words(self) -> str:
@@ -85,7 +87,7 @@ class Turn:
     def stamp(self) -> str:
         """The version that an open page shows: changes with all but the run's own events."""
         open_forms = cards.stamp(self.questions)
-        return stamp(self.run, open_forms, len(self.comments), self.fate, self.thumbs)
+        return stamp(self.run, open_forms, len(self.comments), self.fate, self.thumbs, self.labels)
 
 
 def fate(follower: Run | None, replacing: Collection[UUID]) -> str:
@@ -95,9 +97,16 @@ def fate(follower: Run | None, replacing: Collection[UUID]) -> str:
     return REPLACED if follower.pk in replacing else "followed"
 
 
-def stamp(run: Run, questions: str, comments: int, fate: str, thumbs: dict[str, Thumbs]) -> str:
+def stamp(
+    run: Run,
+    questions: str,
+    comments: int,
+    fate: str,
+    thumbs: dict[str, Thumbs],
+    labelled: list[str],
+) -> str:
     """``Turn.stamp`` from its parts."""
-    rated = crc32(repr(thumbs).encode()) if thumbs else 0
+    rated = crc32(repr((thumbs, labelled)).encode()) if thumbs or labelled else 0
     return f"{run.pk}.{run.status}.{questions}.{comments}.{fate}.{rated}"
 
 
@@ -120,6 +129,7 @@ def made(
             questions.setdefault(card.question.run_id, []).append(card)
     remarks, rated = turns.comments(principal, chosen), turns.thumbs(principal, chosen)
     replacing = turns.replacing(runs)
+    named = labels.by_run(chosen) if redaction is None else {}
     conversation = []
     for place, (run, follower) in enumerate(_followed(runs)):
         if only is not None and run.pk not in only:
@@ -140,6 +150,7 @@ def made(
                 may_change=redaction is None and again.may_change(principal, run),
                 may_comment=redaction is None and access.may(principal, "comment", run),
                 thumbs=thumbs,
+                labels=named.get(run.pk, []),
             )
         )
     return conversation
@@ -152,7 +163,7 @@ def stamps(principal: Principal, runs: list[Run]) -> dict[UUID, str]:
     for values in turns.questions(runs).select_related(None).values(*columns):
         questions.setdefault(values["run_id"], []).append(Interrupt(**values))
     remarks, replacing = turns.comments(principal, runs), turns.replacing(runs)
-    rated = turns.thumbs(principal, runs)
+    rated, named = turns.thumbs(principal, runs), labels.by_run(runs)
     return {
         run.pk: stamp(
             run,
@@ -160,6 +171,7 @@ def stamps(principal: Principal, runs: list[Run]) -> dict[UUID, str]:
             len(remarks.get(run.pk, [])),
             fate(follower, replacing),
             rated.get(run.pk, {}),
+            named.get(run.pk, []),
         )
         for run, follower in _followed(runs)
     }

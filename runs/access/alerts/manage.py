@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import parse_qs
 from uuid import UUID
 
 from django.conf import settings
@@ -16,7 +15,7 @@ from agui_host.teams import audit
 from agui_host.teams.access import members
 from agui_host.teams.authentication import Principal
 from agui_host.teams.tenancy import TeamQuerySet
-from runs.access.alerts import checking
+from runs.access.alerts import checking, selection
 from runs.access.inspect import saved_views
 from runs.models import Alert, AlertState, Measure, Notice
 
@@ -27,11 +26,13 @@ LARGEST = 1e12
 """Of a threshold."""
 LONGEST_PERSON = 200
 """Characters; a saved view can have more."""
-FIELDS = ("name", "measure", "threshold", "window_hours", "least_runs", "agent", "person", "tell",
-          "enabled")  # fmt: skip
+FIELDS = ("name", "measure", "threshold", "window_hours", "least_runs", "agent", "person", "query",
+          "tell", "enabled")  # fmt: skip
 OF_FAILURES = (Measure.FAILED_RUNS, Measure.FAILURE_RATE)
-FILTERS = {"agent": "agent", "started_by": "person", "status": ""}
-"""The filters of a saved view that an alert has, and its fields."""
+OF_RUNS = (*OF_FAILURES, Measure.P95_DURATION, Measure.COST, Measure.RUNS)
+"""The measures that can have any filter of runs."""
+FILTERS = {"agent": "agent", "started_by": "person"}
+"""The filters of a saved view for which an alert has fields."""
 
 
 class AlertsFull(Conflict):
@@ -158,7 +159,12 @@ def _set(principal: Principal, row: Alert, values: Mapping[str, Any]) -> None:
         raise Invalid(f"There is no agent {row.agent!r}.", details={"path": "agent"})
     if not row.agent and principal.agents is not None:
         raise Invalid("This key is for some agents only; name one.", details={"path": "agent"})
-    if row.measure == Measure.P95_DURATION and row.person:
+    if row.query and row.measure not in OF_RUNS:
+        raise Invalid(
+            "This measure has no other filters than agent and started_by.",
+            details={"path": "view"},
+        )
+    if row.measure == Measure.P95_DURATION and row.person and not row.query:
         raise Invalid(
             "Durations are not kept by person; leave out started_by.",
             details={"path": "started_by"},
@@ -168,18 +174,9 @@ def _set(principal: Principal, row: Alert, values: Mapping[str, Any]) -> None:
 
 
 def _of_view(principal: Principal, values: Mapping[str, Any]) -> dict[str, str]:
-    """The filters of a saved view. Raises NotFound, and Invalid for filters without usage."""
-    query = parse_qs(saved_views.find(principal, values["view"]).query, keep_blank_values=False)
-    others = sorted(query.keys() - FILTERS.keys() - {"columns"})
-    if query.get("status", ["failed"]) != ["failed"] or (
-        "status" in query and values.get("measure") not in OF_FAILURES
-    ):
-        others.append("status")
-    if others:
-        raise Invalid(
-            f"Usage is not kept by {others[0]}: an alert takes a view with agent and started_by,"
-            " and one of failures also with their status.",
-            details={"path": "view"},
-        )
-    # Of several values the list of runs takes the last.
-    return {FILTERS[name]: query[name][-1] for name in query if FILTERS.get(name)}
+    """The filters of a saved view. Raises NotFound, and Invalid for filters without sense."""
+    filters = selection.filters_of(saved_views.find(principal, values["view"]).query)
+    fields = {field: filters.pop(name)[-1] for name, field in FILTERS.items() if name in filters}
+    if values.get("measure") in OF_FAILURES and filters.get("status") == ["failed"]:
+        del filters["status"]  # they count these alone
+    return fields | {"query": selection.text(filters)}

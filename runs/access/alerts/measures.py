@@ -9,9 +9,19 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from agui_host.backends.postgres import clock
+from runs.access.alerts import selection
 from runs.access.usage import figures
 from runs.access.usage.figures import HOUR, Period, Reach
-from runs.models import Alert, Interrupt, InterruptStatus, Measure, Visibility
+from runs.models import (
+    Alert,
+    Called,
+    Interrupt,
+    InterruptStatus,
+    Measure,
+    Status,
+    ToolCall,
+    Visibility,
+)
 
 SHARED_THREADS = ""
 """No person's private threads."""
@@ -24,8 +34,12 @@ def value_of(alert: Alert) -> float | None:
     """The value now; None if there were fewer than ``least_runs`` runs in the window."""
     if alert.measure == Measure.WAITING_QUESTIONS:
         return float(_questions(alert))
+    if alert.query:
+        return _of_view(alert)
     if alert.measure == Measure.P95_DURATION:
         return _p95(alert)
+    if alert.measure == Measure.DOUBLE_CALLS:
+        return float(_doubles(alert))
     period = _period(alert)
     # A person's rows are the finest: the keys decide which are read.
     keys = {"person": "total.person"} if alert.person else {"whole": "1"}
@@ -41,9 +55,28 @@ def value_of(alert: Alert) -> float | None:
     runs, failed = sum(row["runs"] for row in sums), sum(row["failed"] for row in sums)
     if alert.measure == Measure.COST:
         return float(sum(row["cost"] for row in sums))
-    if alert.measure == Measure.FAILED_RUNS:
-        return float(failed)
+    if alert.measure in (Measure.FAILED_RUNS, Measure.RUNS):
+        return float(failed if alert.measure == Measure.FAILED_RUNS else runs)
     return 100 * failed / runs if runs >= alert.least_runs else None
+
+
+def _of_view(alert: Alert) -> float | None:
+    """The value over the runs that pass the filters of the alert's view."""
+    own = selection.text({"agent": [alert.agent], "started_by": [alert.person]})
+    rows = selection.read(alert.team, f"{alert.query}&{own}", since(alert))
+    failed = sum(row.status == Status.FAILED for row in rows)
+    match alert.measure:
+        case Measure.RUNS:
+            return float(len(rows))
+        case Measure.FAILED_RUNS:
+            return float(failed)
+        case Measure.COST:
+            return sum(row.cost for row in rows)
+        case _ if len(rows) < alert.least_runs:
+            return None
+        case Measure.P95_DURATION:
+            return selection.p95(rows)
+    return 100 * failed / len(rows)
 
 
 def _p95(alert: Alert) -> float | None:
@@ -63,6 +96,18 @@ def _questions(alert: Alert) -> int:
     rows = rows.filter(Q(expires_at=None) | Q(expires_at__gt=clock.now()))
     if alert.agent:
         rows = rows.filter(run__agent__slug=alert.agent)
+    if alert.person:
+        rows = rows.filter(run__started_by=alert.person)
+    return rows.count()
+
+
+def _doubles(alert: Alert) -> int:
+    """The calls whose effect has perhaps happened twice: retries of failed ones are none."""
+    rows = ToolCall.objects.for_team(alert.team).filter(
+        double__in=(Called.OK, Called.NONE), at__gte=since(alert), owner=SHARED_THREADS
+    )
+    if alert.agent:
+        rows = rows.filter(agent__slug=alert.agent)
     if alert.person:
         rows = rows.filter(run__started_by=alert.person)
     return rows.count()

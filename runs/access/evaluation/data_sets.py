@@ -1,6 +1,7 @@
 """A team's data sets: chosen runs of threads that the whole team sees."""
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -96,9 +97,21 @@ def add(principal: Principal, key: UUID, keys: Sequence[UUID]) -> int:
         return _add(current, find(current, key), keys)
 
 
-def newest(principal: Principal, *, agent: str = "", label: str = "", most: int = 20) -> list[UUID]:
-    """The newest ended runs that a data set can have, of an agent and with a label."""
+def newest(
+    principal: Principal,
+    *,
+    agent: str = "",
+    label: str = "",
+    most: int = 20,
+    among: QuerySet[Run, Any] | None = None,
+) -> list[UUID]:
+    """The newest ended runs that a data set can have, of an agent and with a label.
+
+    ``among``: a bounded number of ids.
+    """
     runs = _addable(principal)
+    if among is not None:
+        runs = runs.filter(pk__in=among)
     if agent:
         runs = runs.filter(agent__slug=agent)
     if label:

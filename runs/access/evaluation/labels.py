@@ -56,6 +56,11 @@ def add(principal: Principal, run_id: UUID, name: str) -> None:
     replace(principal, run_id, [*(names - set(VERDICTS) if name in VERDICTS else names), name])
 
 
+def remove(principal: Principal, run_id: UUID, name: str) -> None:
+    """Take a label off. Raises NotFound, Forbidden."""
+    replace(principal, run_id, [row.name for row in of(principal, run_id) if row.name != name])
+
+
 def by_run(runs: Iterable[Run]) -> dict[UUID, list[str]]:
     """The names of the labels of these runs, which the caller has found."""
     named: dict[UUID, list[str]] = {run.pk: [] for run in runs}

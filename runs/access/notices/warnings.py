@@ -173,6 +173,8 @@ FIGURES = {
     Measure.FAILED_RUNS.value: "{} failed runs",
     Measure.FAILURE_RATE.value: "{} % of runs failed",
     Measure.P95_DURATION.value: "95 % of runs took at most {} s",
+    Measure.RUNS.value: "{} runs",
+    Measure.DOUBLE_CALLS.value: "{} tool calls made twice",
     Measure.COST.value: "${}",
     Measure.WAITING_QUESTIONS.value: "{} questions",
 }

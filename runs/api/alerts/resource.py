@@ -22,14 +22,17 @@ class AlertSerializer(serializers.ModelSerializer[Alert]):
 
     agent = serializers.SerializerMethodField()
     started_by = serializers.SerializerMethodField()
+    filters = serializers.CharField(
+        source="query", help_text="Of the saved view: `status=failed&tag=vip`; empty without any."
+    )
     tell = serializers.ListField(child=serializers.ChoiceField(Way.choices))
     value = serializers.FloatField(allow_null=True, help_text="Null: too few runs, or unchecked.")
 
     class Meta:
         model = Alert
         fields = ["id", "name", "measure", "threshold", "window_hours", "least_runs", "agent",
-                  "started_by", "tell", "enabled", "state", "value", "checked_at", "fired_at",
-                  "snoozed_until", "created_by", "created_at"]  # fmt: skip
+                  "started_by", "filters", "tell", "enabled", "state", "value", "checked_at",
+                  "fired_at", "snoozed_until", "created_by", "created_at"]  # fmt: skip
         read_only_fields = fields
 
     def get_agent(self, row: Alert) -> str | None:
@@ -48,7 +51,7 @@ class AlertChangeSerializer(Body):
     measure = serializers.ChoiceField(Measure.choices, required=False)
     threshold = serializers.FloatField(
         min_value=1e-6, max_value=manage.LARGEST, required=False,
-        help_text="Runs, percent, seconds, US dollars or questions; it fires from here on.",
+        help_text="Runs, percent, seconds, dollars, questions or calls; it fires from here on.",
     )  # fmt: skip
     window_hours = serializers.IntegerField(
         min_value=0, max_value=manage.LONGEST_WINDOW, required=False,
@@ -89,7 +92,7 @@ class AlertNewSerializer(AlertChangeSerializer):
         default=list(Way.values),
     )  # fmt: skip
     view = serializers.UUIDField(
-        required=False, help_text="A saved view, whose agent and started_by the alert takes."
+        required=False, help_text="A saved view, whose filters the alert takes."
     )
 
 

@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 from agui_host.backends.postgres import clock
 from agui_host.teams.tenancy import TeamOwned
 from runs.models.notices.notice import Way
+from runs.models.saved_view import LONGEST_QUERY
 
 
 class Measure(models.TextChoices):
@@ -18,6 +19,8 @@ class Measure(models.TextChoices):
     P95_DURATION = "p95_duration", "Seconds that 95 % of runs take at most"
     COST = "cost", "Cost in US dollars"
     WAITING_QUESTIONS = "waiting_questions", "Questions that wait"
+    RUNS = "runs", "Runs"
+    DOUBLE_CALLS = "double_calls", "Tool calls made twice"
 
 
 class AlertState(models.TextChoices):
@@ -29,7 +32,8 @@ class Alert(TeamOwned):
     """Fires while ``measure`` is at least ``threshold`` over the latest ``window_hours``.
 
     Only runs in threads of the team count: everybody in it sees its alerts. ``agent`` is a slug,
-    ``person`` the label of a person or key (``started_by``); empty for all. ``value`` is that of
+    ``person`` the label of a person or key (``started_by``); empty for all. ``query`` has the other
+    filters of the saved view that it was made of (``status=failed&tag=vip``). ``value`` is that of
     the check at ``checked_at``, None for one without runs. An alert that fires is calm since
     ``calm_since``, if its value is clearly below the threshold; it ends after a while of that
     (``runs/access/alerts/states.py``). Its history are its notices.
@@ -43,6 +47,7 @@ class Alert(TeamOwned):
     least_runs = models.PositiveIntegerField(default=1)
     agent = models.CharField(max_length=64, blank=True, default="")
     person = models.CharField(max_length=200, blank=True, default="")
+    query = models.CharField(max_length=LONGEST_QUERY, blank=True, default="", db_default="")
     tell = ArrayField(models.CharField(max_length=7, choices=Way.choices))
     enabled = models.BooleanField(default=True)
     snoozed_until = models.DateTimeField(null=True)

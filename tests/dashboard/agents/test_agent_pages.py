@@ -1,5 +1,7 @@
 """The pages of a team's agents: figures that lead to their runs, trying, changing, deleting."""
 
+import csv
+import io
 import re
 from datetime import timedelta
 from html import unescape
@@ -11,6 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from agui_host.dashboard.agents import figures
 from agui_host.runtimes import team_agents
 from agui_host.runtimes.models import Agent, AgentVersion
 from runs.lifecycle.usage import rollup
@@ -80,6 +83,17 @@ def test_a_long_list_has_pages(busy: Cast, browse: Browse) -> None:
     assert "page=3" not in second
     for text, slug in ((first, "echo"), (second, "other")):
         assert f'href="/runs/?agent={slug}&amp;since=' in text
+
+
+def test_the_agents_are_a_file(busy: Cast, browse: Browse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "ROWS", 1)
+    Agent.objects.filter(slug="echo").update(name="+Echo")
+    answer = browse(busy.vera).get("/agents/?format=csv")
+    assert answer["content-type"] == "text/csv; charset=utf-8"
+    rows = {row["agent"]: row for row in csv.DictReader(io.StringIO(answer.content.decode()))}
+    assert rows.keys() == set(Agent.objects.for_team(busy.team).values_list("slug", flat=True))
+    assert rows["echo"]["name"] == "'+Echo"
+    assert int(rows["echo"]["runs"]) > 0
 
 
 def test_the_list_names_every_agent_with_its_state(busy: Cast, browse: Browse) -> None:

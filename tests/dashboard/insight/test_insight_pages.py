@@ -1,5 +1,7 @@
 """The pages of issues and tool calls: each number leads to the runs and calls that it counts."""
 
+import csv
+import io
 import re
 from html import unescape
 
@@ -99,6 +101,65 @@ def test_tools_their_calls_and_those_made_twice(cast: Cast, browse: Browse) -> N
     for odd in ("?name=%00", "?days=x", "?name=charge&before=x", "?name=charge&before=9999-12-31",
                 "?name=charge&before=2026-11-27_x"):  # fmt: skip
         page(client, f"/tool-calls/{odd}")
+
+
+def lines(client: Client, address: str) -> list[dict[str, str]]:
+    answer = client.get(address)
+    assert answer["content-type"] == "text/csv; charset=utf-8"
+    assert answer["content-disposition"].endswith('.csv"')
+    return list(csv.DictReader(io.StringIO(answer.content.decode())))
+
+
+def test_tools_are_sorted_and_their_calls_are_failed_or_slowest(cast: Cast, browse: Browse) -> None:
+    ran(cast.alice, call("a", "[1]"), call("b", "[2]"), call("c", name="@look", result="Error: no"))
+    storing.run_once(20)
+    rows = ToolCall.objects.of_any_team()
+    for name, took in (("a", 5), ("b", 9_000), ("c", 60_000)):
+        rows.filter(call=name).update(took_ms=took)
+    client = browse(cast.vera)
+    for query, first in (("", "charge"), ("sort=failed", "@look"), ("sort=p95", "@look"),
+                         ("sort=p50", "@look"), ("sort=nonsense", "charge")):  # fmt: skip
+        text = page(client, f"/tool-calls/?{query}")
+        names = re.findall(r'<th scope="row"><a[^>]*><bdi>([^<]+)', text)
+        assert (names[0], len(names)) == (first, 2), query
+    assert 'aria-sort="descending"' in text
+    slowest = page(client, "/tool-calls/?name=charge&sort=took")
+    assert re.findall(r'data-label="Took">([^<]+)<', slowest) == ["9.0 s", "5 ms"]
+    text = page(client, "/tool-calls/?sort=failed")
+    [failing] = re.findall(r'href="(\?name=[^"]*status=error)"', text)
+    text = page(client, f"/tool-calls/{failing}")
+    assert re.findall(r'data-label="Took">([^<]+)<', text) == ["1 m 00 s"]
+    file = lines(client, f"/tool-calls/{unescape(failing)}&format=csv")
+    assert [(row["tool"], row["status"], row["took_ms"]) for row in file] == [
+        ("'@look", "error", "60000")
+    ]
+    file = lines(client, "/tool-calls/?sort=failed&format=csv")
+    assert [(row["tool"], row["calls"], row["failed"]) for row in file] == [
+        ("'@look", "1", "1"), ("charge", "2", "0"),
+    ]  # fmt: skip
+
+
+def test_a_file_names_doubles_only_to_readers_of_the_thread(cast: Cast, browse: Browse) -> None:
+    run = ran(cast.bob, call("a"), call("b"), threadId="mine")
+    storing.run_once(20)
+    client = browse(cast.bob)
+    assert [row["made_twice"] for row in lines(client, "/tool-calls/?name=charge&format=csv")] == [
+        "ok", "",
+    ]  # fmt: skip
+    private(run, cast.bob)
+    assert lines(browse(cast.alice), "/tool-calls/?name=charge&format=csv") == []
+    assert len(lines(client, "/tool-calls/?doubles=all&format=csv")) == 1
+
+
+def test_issues_are_a_file_without_formulas(cast: Cast, browse: Browse) -> None:
+    for number in range(2):
+        failed(cast.alice, f"=cmd() {number}")
+    private(failed(cast.bob, "=cmd() 8", threadId="mine"), cast.bob)
+    storing.run_once(20)
+    [row] = lines(browse(cast.alice), "/issues/?format=csv")
+    assert (row["message"], row["runs"], row["status"]) == ("'=cmd() #", "2", "open")
+    assert lines(browse(cast.alice), "/issues/?status=resolved&format=csv") == []
+    assert lines(browse(cast.charlie), "/issues/?format=csv") == []
 
 
 def test_older_calls_are_one_click_away(cast: Cast, browse: Browse) -> None:

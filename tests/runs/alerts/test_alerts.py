@@ -14,19 +14,22 @@ from pytest_django import Settings
 
 from agui_host.teams import keys
 from agui_host.teams.models import AuditEntry, Membership, Role
-from runs.access.alerts import checking
+from runs.access.alerts import checking, selection
 from runs.access.notices import warnings
+from runs.lifecycle import lifecycle
 from runs.lifecycle.usage import rollup
 from runs.lifecycle.webhooks import payloads
-from runs.models import Alert, Interrupt, Notice, Run, Thread, WebhookDelivery
+from runs.lifecycle.words import storing as words
+from runs.models import Alert, Interrupt, Notice, Run, Thread, ToolCall, WebhookDelivery
 from tests.asgi import Answer, ask_now
-from tests.cast import Actor, Cast, Register
+from tests.cast import Actor, Cast, Register, start
 from tests.runs.asking import interrupted, question
 from tests.runs.jobs import FAILED, FINISHED
 from tests.runs.usage.test_usage import run_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LIST = "/api/v1/alerts"
+ASKED = [{"id": "1", "role": "user", "content": "A refund, please"}]
 
 
 def made(actor: Actor, measure: str = "failed_runs", threshold: float = 2, **more: Any) -> Alert:
@@ -248,23 +251,110 @@ def test_a_change_or_pause_resolves_it(busy: Cast) -> None:
 
 
 def test_a_saved_view_gives_its_filters(busy: Cast) -> None:
-    def view(query: str, actor: Actor = busy.alice) -> str:
-        body = {"name": query[:60] or "all", "query": query}
-        return str(ask_now("POST", "/api/v1/views", actor.headers, json=body).json["id"])
-
-    alert = made(busy.alice, view=view("status=failed&agent=echo&started_by=user%3Aalice"))
+    alert = made(
+        busy.alice, view=view(busy.alice, "status=failed&agent=echo&started_by=user%3Aalice")
+    )
     assert (alert.agent, alert.person) == ("echo", "user:alice")
-    for query, measure in (("q=pay", "cost"), ("status=failed", "cost"), ("agent=gone", "cost"),
-                           ("status=succeeded", "failed_runs")):  # fmt: skip
-        body = {"name": "a", "measure": measure, "threshold": 1, "view": view(query)}
+    assert alert.query == "", "the usage has sums of these"
+    for query, measure in (("agent=gone", "cost"), ("took=long", "cost"), ("status=odd", "runs"),
+                           ("issue=1", "runs"), ("q=---", "runs"), ("nonsense=1", "runs"),
+                           ("tag=vip", "waiting_questions"),
+                           ("error=timeout", "double_calls")):  # fmt: skip
+        body = {"name": "a", "measure": measure, "threshold": 1, "view": view(busy.alice, query)}
         answer = ask_now("POST", LIST, busy.alice.headers, json=body)
         assert answer.status == 422, query
-    twice = made(busy.alice, view=view("agent=other&agent=echo"))
+    twice = made(busy.alice, view=view(busy.alice, "agent=other&agent=echo"))
     assert twice.agent == "echo", "the last one, as in the list of runs"
-    long = {"name": "a", "measure": "cost", "threshold": 1, "view": view(f"started_by={'a' * 201}")}
+    long = {
+        "name": "a",
+        "measure": "cost",
+        "threshold": 1,
+        "view": view(busy.alice, f"started_by={'a' * 201}"),
+    }
     assert ask_now("POST", LIST, busy.alice.headers, json=long).status == 422
-    body = {"name": "a", "measure": "cost", "threshold": 1, "view": view("", busy.bob)}
+    body = {"name": "a", "measure": "cost", "threshold": 1, "view": view(busy.bob, "agent=echo")}
     assert ask_now("POST", LIST, busy.alice.headers, json=body).status == 404
+
+
+def view(actor: Actor, query: str) -> str:
+    body = {"name": query[:60], "query": query}
+    return str(ask_now("POST", "/api/v1/views", actor.headers, json=body).json["id"])
+
+
+@pytest.mark.parametrize(
+    ("query", "measure", "value"),
+    [
+        ("tag=vip", "runs", 1),
+        ("tag=vip&agent=other", "runs", 0),
+        ("tag=vip&started_by=user%3Abob", "runs", 0),
+        ("status=failed&status=cancelled&since=1h&columns=cost", "runs", 2),
+        ("error=agent_error", "runs", 2),
+        ("error=agent_error&agent=echo", "cost", 1),
+        ("error=timeout", "failed_runs", 0),
+        ("tool=charge", "failed_runs", 1),
+        ("model=m", "failure_rate", 200 / 3),
+        ("model=none", "failure_rate", None),
+        ("took=>1m", "runs", 1),
+        ("took=>1m", "p95_duration", 100),
+        ("took=>1h", "p95_duration", None),
+        ("findings=yes", "runs", 0),
+        ("thumb=down", "runs", 0),
+        ("version=1", None, None),
+        ("agent_version=1", "runs", 0),
+        ("thread_id=vip", "runs", 1),
+        ("q=refund", "runs", 1),
+    ],
+)
+def test_any_saved_view_is_counted(
+    busy: Cast, query: str, measure: str | None, value: float | None
+) -> None:
+    """Alice's three runs of the hour; Bob's in a private thread never counts."""
+    for run in Run.objects.for_team(busy.team):
+        ToolCall.objects.create(
+            team=busy.team, run=run, agent=run.agent, seq=1, call="1", at=timezone.now(),
+            name="charge" if run.agent.slug == "echo" else "look", root=run.pk, status="ok",
+        )  # fmt: skip
+    vip = start(busy.alice, threadId="vip", messages=ASKED)
+    lifecycle.claim(vip.pk)
+    lifecycle.finish(vip.pk, FINISHED)
+    Run.objects.filter(pk=vip.pk, team=busy.team).update(
+        started_at=timezone.now(), ended_at=timezone.now() + timedelta(seconds=100)
+    )
+    Thread.objects.filter(pk=vip.thread_id).update(tags=["vip"])
+    words.run_once(20)
+    if measure is None:
+        body = {"name": "a", "measure": "runs", "threshold": 1, "view": view(busy.alice, query)}
+        assert ask_now("POST", LIST, busy.alice.headers, json=body).status == 422
+        return
+    alert = look(made(busy.alice, measure, 1_000, view=view(busy.alice, query)))
+    assert alert.value == (None if value is None else pytest.approx(value, abs=0.1))
+    shown = ask_now("GET", f"{LIST}/{alert.pk}", busy.bob.headers).json
+    assert "since" not in shown["filters"]
+
+
+def test_an_alert_looks_at_a_bounded_number_of_runs(
+    busy: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "MOST", 2)
+    assert look(made(busy.alice, "runs", 10, view=view(busy.alice, "took=<1h"))).value == 2
+
+
+def test_calls_made_twice(busy: Cast) -> None:
+    mine, secret = (run_of(actor, busy.echo, FINISHED) for actor in (busy.alice, busy.bob))
+    for number, (run, double, owner) in enumerate(
+        [(mine, "ok", ""), (mine, "none", ""), (mine, "error", ""), (mine, "", ""),
+         (secret, "ok", busy.bob.principal.actor_id)]
+    ):  # fmt: skip
+        ToolCall.objects.create(
+            team=busy.team, run=run, agent=run.agent, seq=number, call=str(number), name="charge",
+            at=timezone.now(), root=run.pk, status="ok", double=double, owner=owner,
+        )  # fmt: skip
+    alert = look(made(busy.alice, "double_calls", 1))
+    assert (alert.value, alert.state) == (2, "firing")
+    assert look(made(busy.alice, "double_calls", 1, agent="other")).value == 0
+    assert look(made(busy.alice, "double_calls", 1, started_by="user:bob")).value == 0
+    ToolCall.objects.for_team(busy.team).update(at=timezone.now() - timedelta(hours=3))
+    assert look(alert).value == 0
 
 
 @pytest.mark.parametrize("body", [

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from base64 import urlsafe_b64encode
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,14 +14,16 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.test import Client
+from django.utils import timezone
 from pytest_django import Settings
 
 from agui_host.backends.postgres.bridge import db
 from agui_host.teams.models import AuditEntry
 from runs.access import comments, sharing
+from runs.access.alerts import checking
 from runs.access.notices import questions
 from runs.access.sharing import Terms, To
-from runs.models import Interrupt, PushKey, PushSubscription, Thread
+from runs.models import Alert, Interrupt, Measure, PushKey, PushSubscription, Thread
 from runs.worker.notices.pushing import Pusher
 from tests.cast import Actor, Cast, bell, cast, start
 from tests.runs.asking import asking, interrupted, question
@@ -131,6 +134,36 @@ async def test_a_question_reaches_the_browsers_that_may_answer_it(cast: Cast) ->
         assert await requests_of(receiver) == 2
         (title,) = {read_by(alice, bob, each.body)["title"] for each in receiver.messages[1:]}
         assert title == "2 new questions"
+
+
+@pytest.mark.parametrize("measure", Measure.values)
+async def test_an_alert_reaches_the_browsers_of_owners_when_it_fires_and_is_resolved(
+    cast: Cast, measure: str
+) -> None:
+    async with receiving() as receiver:
+        alice, bob = await db(lambda: [Browser(a, receiver.url + a.user.username)
+                                       for a in (cast.alice, cast.bob)])  # fmt: skip
+        for browser in (alice, bob):
+            assert (await db(browser.turn)).status_code == 204
+        rows = [
+            await db(lambda way=way: Alert.objects.create(
+                team=cast.team, name=f"By {way}", measure=measure, threshold=1, window_hours=1,
+                tell=[way], created_by="alice",
+            ))
+            for way in ("push", "mail")
+        ]  # fmt: skip
+        for row in rows:
+            await db(checking.judge, row, 2.0)
+        assert await requests_of(receiver) == 1
+        content = alice.read(receiver.messages[0].body)
+        assert content["body"].startswith("Firing: By push ") or "Firing" in content["title"]
+        assert content["url"] == f"/alerts/{rows[0].pk}/"
+        assert await requests_of(receiver) == 0
+        for row in rows:
+            row.calm_since = timezone.now() - timedelta(minutes=6)
+            await db(checking.judge, row, 0.0)
+        assert await requests_of(receiver) == 1
+        assert "Resolved" in str(alice.read(receiver.messages[1].body))
 
 
 async def test_who_is_told_nothing(cast: Cast) -> None:
