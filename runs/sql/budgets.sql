@@ -75,17 +75,20 @@ end $$;
 -- Counts the spending of a run so far. The budget that stops it, if there is one: more than its max
 -- is used or, before a run ``begins``, all of it; with the reserves of the other runs, unless this
 -- was the ``last`` call. While a budget learns how large calls are, only as many runs begin as it
--- has counted calls, and one more. A run that is refused before it begins can ask again.
+-- has counted calls, and one more; but no run waits for that longer than ten seconds, since most of
+-- a new budget is left, and a child not at all. A run that is refused before it begins can ask again.
 create function agui_spend(
     of_run uuid, all_tokens bigint, all_cost numeric, begins boolean, last boolean
 ) returns setof runs_budget language plpgsql as $$
 declare
     its_team uuid;
     its_keys text[];
+    is_child boolean;
+    learns boolean;
 begin
     select team_id, agui_budget_keys(team_id, agent_id, thread_id, journal_id, starter)
-                    || agui_budget_of_end_user(thread_id, end_user)
-      into its_team, its_keys from runs_run where journal_id = of_run;
+                    || agui_budget_of_end_user(thread_id, end_user), parent_id is not null
+      into its_team, its_keys, is_child from runs_run where journal_id = of_run;
     perform from runs_budget where team_id = its_team order by id for no key update;
     if not found then
         return;
@@ -99,6 +102,9 @@ begin
     update runs_budgetedrun set tokens = all_tokens, cost = all_cost
      where run_id = of_run and not begins;
     perform agui_settle_spent(its_team);
+    learns := begins and not is_child and exists (
+        select from runs_budgetedrun own
+         where own.run_id = of_run and own.asked_at > clock_timestamp() - interval '10 seconds');
     return query
     select budget.* from runs_budget budget
      cross join lateral (
@@ -111,7 +117,7 @@ begin
      where budget.team_id = its_team and budget.key = any (its_keys)
        and (budget.used + others.kept > budget.max
             or begins and budget.used + others.kept >= budget.max
-            or begins and budget.reserve is null and others.number > budget.calls)
+            or learns and budget.reserve is null and others.number > budget.calls)
      order by budget.used >= budget.max desc, budget.at_limit desc, budget.id limit 1;
     if begins then
         update runs_budgetedrun set waits = found where run_id = of_run;

@@ -81,7 +81,7 @@ class Budget(TeamOwned):
 class BudgetedRun(TeamOwned):
     """The spending of a run so far, of which ``Spent`` has the parts; removed after its end.
 
-    A run that ``waits`` for room in a budget has no reserve in it.
+    A run that ``waits`` for room in a budget, since ``asked_at``, has no reserve in it.
     """
 
     run_id = models.UUIDField(primary_key=True)
@@ -89,6 +89,7 @@ class BudgetedRun(TeamOwned):
     tokens = models.BigIntegerField(default=0, db_default=0)
     cost = models.DecimalField(max_digits=24, decimal_places=6, default=0, db_default=0)
     waits = models.BooleanField(default=False, db_default=False)
+    asked_at = models.DateTimeField(db_default=Now(), editable=False)
 
     def __str__(self) -> str:
         return str(self.run_id)

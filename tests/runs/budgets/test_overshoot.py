@@ -6,6 +6,7 @@
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from decimal import Decimal
 from itertools import chain, repeat
 from uuid import UUID
@@ -19,7 +20,7 @@ from agui_host.prices import Prices
 from runs.lifecycle import ending
 from runs.lifecycle.budgets import spending
 from runs.lifecycle.budgets.spending import Total
-from runs.models import Budget, BudgetScope, Run, Status, Unit
+from runs.models import Budget, BudgetedRun, BudgetScope, Run, Status, Unit
 from tests.cast import Cast, start
 from tests.runs.jobs import FINISHED
 
@@ -107,7 +108,7 @@ def test_of_a_size_that_it_is_not_told(cast: Cast, unknowing: Budget, seeds: ran
     keys = running(cast, RUNS)
     for seed in seeds:
         chance = random.Random(seed)
-        size = chance.choice([1, 7, CALL, MAX // 3, MAX, 2 * MAX])
+        size = chance.choice([MAX // 50, CALL, MAX // 3, MAX, 2 * MAX])
         number = 20 if size > CALL else 5
         sizes = play(chance.sample(keys, number), chance, repeat(size))
         assert used(unknowing) == sum(sizes)
@@ -122,6 +123,18 @@ def test_later_calls_that_are_no_larger(cast: Cast, unknowing: Budget, seeds: ra
         chance = random.Random(seed)
         sizes = play(chance.sample(keys, 20), chance, chain([CALL], any_size(chance)))
         assert sum(sizes) <= MAX + CALL, seed
+
+
+def test_learning_holds_no_run_back_for_long(cast: Cast, unknowing: Budget) -> None:
+    first, second, child = running(cast, 3)
+    Run.objects.filter(pk=child).update(parent=first)
+    assert spending.begin(first) is None
+    refused = spending.begin(second)
+    assert refused is not None
+    assert refused.used == 0, "it waits for the first call to be reported"
+    assert spending.begin(child) is None, "its parent may wait for it"
+    BudgetedRun.objects.filter(run_id=second).update(asked_at=F("asked_at") - timedelta(seconds=11))
+    assert spending.begin(second) is None
 
 
 @pytest.mark.parametrize("learns", [False, True])

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0005_learned_reserve")]
+    dependencies = [("runs", "0006_learned_reserve")]
 
     operations = [
         migrations.AddField(

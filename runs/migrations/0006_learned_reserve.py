@@ -1,8 +1,9 @@
 from django.db import migrations, models
+from django.db.models.functions import Now
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0004_links_of_workers")]
+    dependencies = [("runs", "0005_scraped_workers")]
 
     operations = [
         migrations.AlterField(
@@ -24,5 +25,10 @@ class Migration(migrations.Migration):
             model_name="budgetedrun",
             name="waits",
             field=models.BooleanField(db_default=False, default=False),
+        ),
+        migrations.AddField(
+            model_name="budgetedrun",
+            name="asked_at",
+            field=models.DateTimeField(db_default=Now(), editable=False),
         ),
     ]
