@@ -1,4 +1,7 @@
-"""Everyday tasks, each within a number of clicks: on call, support on a phone, a team's lead."""
+"""Everyday tasks, each within a number of clicks: on call, and support on a phone.
+
+Those of a team's lead are in ``pages/test_lead_tasks.py``.
+"""
 
 import re
 from typing import Any
@@ -108,65 +111,3 @@ def test_support_on_a_phone(open_page: Open, host: Host) -> None:
         hands.click(card(page, f"text {mark}?").locator("a.agent"))
         expect(page).to_have_url(re.compile(f"/runs/{runs['text']['id']}/"))
         expect(page.get_by_role("main")).to_contain_text("I looked.")
-
-
-def test_lead_of_a_team(open_page: Open, host: Host) -> None:
-    mark = f"lead-{uuid4().hex[:8]}"
-    ended(host, [{"text": "Fine."}], threadId=f"{mark}-1")
-    failing = host.begin(script=[{"raise": "No card"}], threadId=f"{mark}-2")
-    host.wait_status(failing["id"], "failed")
-    page = open_page("/")
-    hands = Hands(page)
-    menu = page.get_by_role("navigation").first
-    hands.click(menu.get_by_role("link", name="Agents", exact=True))
-    with hands.within(3):  # add an agent
-        hands.link("Connect an agent")
-        page.get_by_label("Short name").fill(mark)
-        hands.click(page.get_by_label("Elsewhere"))
-        hands.button("Connect")
-        expect(page).to_have_url(re.compile(f"/agents/{mark}/"))
-    with hands.within(1):  # disable it
-        hands.button("Disable")
-        expect(page.locator(".chip", has_text="disabled")).to_be_visible()
-    with hands.within(2):  # half and 95 % of an agent's runs took at most so long, and the trend
-        hands.click(menu.get_by_role("link", name="Agents", exact=True))
-        row = page.locator("tbody tr", has=page.get_by_role("link", name="scripted", exact=True))
-        for name in ("Half took at most", "95 % took at most"):
-            expect(row.locator(f"[data-label='{name}']")).to_contain_text("s")
-        expect(row.locator("svg")).to_be_visible()
-        failed = row.locator("[data-label=Failed] a")  # which agents fail most, and these runs
-        hands.click(failed)
-        expect(page).to_have_url(re.compile("/runs/.agent=scripted.*status=failed"))
-        expect(page.locator("tr[id^=run-]").first).to_be_visible()
-    with hands.within(2):  # the cost of a week by agent
-        hands.click(menu.get_by_role("link", name="Usage", exact=True))
-        hands.click(page.get_by_role("link", name="7 days"))
-        expect(page.locator("tbody tr", has_text="scripted").first).to_contain_text("$")
-    for meter in ("Runs at once", "Runs per minute"):  # the limits, on the same page
-        expect(page.locator(".meters div", has_text=meter)).to_contain_text(re.compile(r"\d"))
-    with hands.within(1):  # usage by member
-        hands.link("By person")
-        expect(page.locator("tbody tr").first).to_contain_text("$")
-    with hands.within(2):  # who may do what; invite somebody
-        hands.click(menu.get_by_role("link", name="Team", exact=True))
-        role = page.get_by_role("combobox", name=f"Role of {host.login}", exact=True)
-        expect(role).to_be_visible()
-        page.get_by_label("E-mail address").fill(f"{mark}@example.com")
-        hands.button("Invite")
-        expect(page.get_by_text(f"{mark}@example.com").first).to_be_visible()
-    with hands.within(3):  # a key for a bot and one agent only; a typo is refused
-        hands.link("API keys")
-        page.get_by_label("Name", exact=True).fill(mark)
-        page.get_by_label("Agents (empty: all)").fill("scripted,")
-        hands.button("Create key")
-        expect(page.get_by_role("alert")).to_be_visible()
-        page.get_by_label("Agents (empty: all)").fill("scripted")
-        hands.button("Create key")
-        expect(page.locator("tbody tr", has_text=mark)).to_contain_text("scripted only")
-    with hands.within(3):  # who revoked that key
-        row = page.locator("tbody tr", has_text=mark)
-        hands.click(row.get_by_role("button", name="Revoke"))
-        hands.button("Revoke")
-        hands.click(page.locator("tbody tr", has_text=mark).get_by_role("link", name="revoked"))
-        line = page.locator("tbody tr", has_text="key.revoked")
-        expect(line).to_contain_text(host.login)
