@@ -1,8 +1,10 @@
 """Budgets, alerts and a data set with a trial over the seeded runs, as Sue made them."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 from agui_host.backends.postgres import clock
+from agui_host.runtimes.models import Agent
 from agui_host.teams.models import Team
 from runs.models import (
     Alert,
@@ -50,8 +52,10 @@ def watch(team: Team, runs: list[Run]) -> None:
 
 def _budgets(team: Team) -> None:
     whole, agents, day = str(team.pk), ("writer", WIDE[:64]), Period.DAY
+    keys = dict(Agent.objects.for_team(team).filter(slug=agents[0]).values_list("slug", "pk"))
     Budget.objects.bulk_create(
-        Budget(team=team, scope=scope, of=of, key=of or whole, unit=unit, max=most, used=used,
+        Budget(team=team, scope=scope, of=of, unit=unit,
+               key=str(keys.get(of, uuid4())) if of else whole, max=most, used=used,
                period=period, created_by=AUTHOR)
         for scope, of, unit, most, used, period in (
             ("team", "", Unit.COST, 40, 12.4, Period.MONTH),

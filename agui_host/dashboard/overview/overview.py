@@ -13,7 +13,7 @@ from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
 from runs.access import inbox
 from runs.access.usage import figures
-from runs.access.usage.figures import DAY, HOUR, Period
+from runs.access.usage.figures import DAY, Period
 from runs.models import Status
 
 PERIODS = (1, 7, 30)
@@ -101,14 +101,13 @@ def of(principal: Principal, days: int) -> Overview:
     now = clock.now()
     since = figures.day_of(now) - (days - 1) * DAY
     period = Period(since - days * DAY, figures.day_of(now) + DAY)
-    # The same hours of the days before: half a day is not compared with a whole one.
-    cut = figures.hour_of(now) + HOUR - days * DAY
+    before = Period.before(days)
     own = {"since": text_of(since)}
     total, hidden = Line("", "", own), Sums()
     agents: dict[str, Line] = {}
     people: dict[str, Line] = {}
     names = dict(Agent.objects.for_team(principal.team).values_list("slug", "name"))
-    for row in _by_agent(principal, period, since, cut):
+    for row in _by_agent(principal, period, since, before.until):
         if row["hidden"]:
             if not row["before"]:
                 hidden.add(row)
@@ -131,7 +130,7 @@ def of(principal: Principal, days: int) -> Overview:
     for line in largest:
         line.p95 = figures.percentile(buckets.get(line.name, {}), 0.95)
     total.p95 = figures.percentile(figures.all_durations(principal, current), 0.95)
-    earlier = figures.all_durations(principal, Period.before(days))
+    earlier = figures.all_durations(principal, before)
     total.p95_before = figures.percentile(earlier, 0.95)
     return Overview(
         days=days,

@@ -34,7 +34,7 @@ class Spent(RunFailed):
         super().__init__(
             RunErrorCode.BUDGET_EXCEEDED,
             f"The budget of {budget.max.normalize():,f} {budget.unit} for {budget.scope}"
-            f" {budget.of} {'is spent' if is_spent else 'has no room beside the other runs'}.",
+            f" {budget.of} {'is spent' if is_spent else 'has no room next to the other runs'}.",
         )
         self.question = asking.question(budget) if asking.should_ask(budget, run) else None
 
