@@ -3,7 +3,7 @@
 import { startClock } from "./clock.mjs";
 import { h, pauseWhenHidden } from "./dom.mjs";
 import { sendHere } from "./drafts.mjs";
-import { Keys } from "./keys.mjs";
+import { Keys, step } from "./keys.mjs";
 
 startClock();
 pauseWhenHidden();
@@ -11,9 +11,8 @@ pauseWhenHidden();
 const cards = () => [...document.querySelectorAll("article.question:not([hidden])")];
 const current = () => document.activeElement.closest("article.question");
 
-function go(step) {
-  const all = cards();
-  const card = all[Math.min(all.length - 1, Math.max(0, all.indexOf(current()) + step))];
+function go(by) {
+  const card = step(cards(), current(), by);
   card?.setAttribute("tabindex", "-1");
   card?.focus();
 }

@@ -4,6 +4,9 @@ import { h } from "./dom.mjs";
 
 const FIELDS = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]";
 
+/** Of all of them, the one so many steps from another. */
+export const step = (all, from, by) => all[Math.min(all.length - 1, Math.max(0, all.indexOf(from) + by))];
+
 export class Keys {
   /** `table`: rows of `[key, description, action]`; keys of one action are rows of one name. */
   constructor(table) {

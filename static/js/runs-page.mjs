@@ -3,7 +3,7 @@
 import { post } from "./api.mjs";
 import { startClock } from "./clock.mjs";
 import { alertIn, find, h, pauseWhenHidden } from "./dom.mjs";
-import { Keys } from "./keys.mjs";
+import { Keys, step } from "./keys.mjs";
 import { remember } from "./neighbours.mjs";
 
 startClock();
@@ -56,11 +56,7 @@ filters.querySelector("[data-apply]").hidden = true;
 const links = () => [...document.querySelectorAll(".runs .name a")];
 const current = () => document.activeElement.closest(".runs tbody tr");
 
-function go(step) {
-  const all = links();
-  const at = all.indexOf(current()?.querySelector(".name a"));
-  all[Math.min(all.length - 1, Math.max(0, at + step))]?.focus();
-}
+const go = (by) => step(links(), current()?.querySelector(".name a"), by)?.focus();
 
 new Keys([
   ["/", "Search", () => find("q").focus()],

@@ -125,7 +125,6 @@ DJANGO: dict[str, Door] = {
     "runs/<uuid:run_id>/again": Door(FORM, "runs/{run}/again"),
     "runs/<uuid:run_id>/continue": Door(FORM, "runs/{run}/continue"),
     "runs/<uuid:run_id>/say": Door(FORM, "runs/{run}/say"),
-    "runs/<uuid:run_id>/label": Door(FORM, "runs/{run}/label"),
     "runs/<uuid:run_id>/change": Door({"GET": RUN_PAGE, "POST": FORGED}, "runs/{run}/change"),
     "runs/<uuid:run_id>/compare": Door({"GET": RUN_PAGE}, "runs/{run}/compare"),
     "runs/<uuid:run_id>/questions": Door({"GET": RUN_PAGE}, "runs/{asking}/questions"),

@@ -66,6 +66,7 @@ PEOPLE: dict[str, Door] = {
     ),
     "threads/<uuid:key>/send": Door(FORM, "threads/{thread}/send"),
     "threads/<uuid:key>/regenerate": Door(FORM, "threads/{thread}/regenerate"),
+    "runs/<uuid:run_id>/label": Door(FORM, "runs/{run}/label"),
     "threads/<uuid:key>/rate": Door(FORM, "threads/{thread}/rate"),
     "threads/<uuid:key>/comment": Door(FORM, "threads/{thread}/comment"),
     "threads/<uuid:key>/change": Door(FORM, "threads/{thread}/change"),

@@ -117,8 +117,8 @@ def _newest(
     )
     if matches.problems:
         raise Invalid(f"The view makes no sense any more: {matches.problems[0]}")
-    shown = matches.newest.order_by(*filters.ordering(matches.query)).values("pk")[:LOOKED_AT]
-    return data_sets.newest(principal, agent=agent, label=label, most=most, among=shown)
+    newest = matches.newest.order_by(*filters.ordering(matches.query)).values("pk")[:LOOKED_AT]
+    return data_sets.newest(principal, agent=agent, label=label, most=most, among=newest)
 
 
 @action("data-set")

@@ -112,11 +112,13 @@ def _file(principal: Principal, rows: QuerySet[ToolCall]) -> HttpResponse:
     head = ("tool", "agent", "run", "seq", "at", "status", "took_ms", "arguments", "made_twice",
             "result")  # fmt: skip
     # A reader of a run alone does not see which calls of earlier runs it repeats.
-    seen = set(calls.doubles(principal, rows).order_by("-at").values_list("pk", flat=True)[:LINES])
+    doubled = set(
+        calls.doubles(principal, rows).order_by("-at").values_list("pk", flat=True)[:LINES]
+    )
     return csv_cells.as_file("tool-calls", [head, *(
         (
             call.name, call.agent.slug, call.run_id, call.seq, call.at.isoformat(), call.status,
-            call.took_ms, call.digest, call.double if call.pk in seen else "", call.result,
+            call.took_ms, call.digest, call.double if call.pk in doubled else "", call.result,
         )
         for call in rows.order_by("-at", "-pk")[:LINES]
     )])  # fmt: skip

@@ -328,8 +328,8 @@ def test_any_saved_view_is_counted(
         return
     alert = look(made(busy.alice, measure, 1_000, view=view(busy.alice, query)))
     assert alert.value == (None if value is None else pytest.approx(value, abs=0.1))
-    shown = ask_now("GET", f"{LIST}/{alert.pk}", busy.bob.headers).json
-    assert "since" not in shown["filters"]
+    row = ask_now("GET", f"{LIST}/{alert.pk}", busy.bob.headers).json
+    assert "since" not in row["filters"]
 
 
 def test_an_alert_looks_at_a_bounded_number_of_runs(

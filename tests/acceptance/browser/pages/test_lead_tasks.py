@@ -123,9 +123,9 @@ def cell(page: Page, name: str, label: str) -> Locator:
 
 def seconds(of: Locator) -> float:
     """A duration as the pages write it."""
-    found = re.fullmatch(r"([\d.]+) (ms|s)", of.inner_text().splitlines()[-1].strip())
-    assert found is not None, of.inner_text()
-    return float(found[1]) / (1000 if found[2] == "ms" else 1)
+    match = re.fullmatch(r"([\d.]+) (ms|s)", of.inner_text().splitlines()[-1].strip())
+    assert match is not None, of.inner_text()
+    return float(match[1]) / (1000 if match[2] == "ms" else 1)
 
 
 def start(host: Host, key: str, agent: str) -> httpx.Response:

@@ -32,10 +32,10 @@ def test_a_queue_is_judged_by_keys(open_page: Open, host: Host) -> None:
     with hands.within(RUNS + 1):  # one key for each run, and one to begin with the second
         hands.press("j")
         hands.press("j")
-        expect(rows.nth(1)).to_be_focused()
+        expect(rows.nth(1).locator("th a")).to_be_focused()
         hands.press("g")
         expect(rows).to_have_count(RUNS - 1)
-        expect(rows.nth(1)).to_be_focused()
+        expect(rows.nth(1).locator("th a")).to_be_focused()
         hands.press("b")
         expect(rows).to_have_count(RUNS - 2)
     with host.client() as client:
@@ -47,7 +47,8 @@ def test_a_queue_is_judged_by_keys(open_page: Open, host: Host) -> None:
     hands.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("Good, and on to the next")
     page.keyboard.press("Escape")
-    hands.press("o")
+    hands.press("j")
+    hands.press("Enter")
     expect(page).to_have_url(re.compile(f"/runs/{runs[2]}/"))
 
 
