@@ -76,16 +76,25 @@ class KeyForm(forms.Form):
         initial=[Scope.READ, Scope.RUN],
         widget=forms.CheckboxSelectMultiple,
     )
-    agents = SlugsField()
+    agents = forms.MultipleChoiceField(
+        label="Only these agents; none: all of them",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
     until = forms.DateField(
         label="Until", required=False, widget=forms.DateInput(attrs={"type": "date"})
     )
 
-    def __init__(self, *args: Any, roles: list[tuple[str, str]], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, roles: list[tuple[str, str]], slugs: list[str], **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        role = self.fields["role"]
-        assert isinstance(role, forms.ChoiceField)  # noqa: S101
-        role.choices = roles
+        for name, choices in (("role", roles), ("agents", [(slug, slug) for slug in slugs])):
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)  # noqa: S101
+            field.choices = choices
+        if not slugs:
+            del self.fields["agents"]
 
     def clean_until(self) -> date | None:
         """The last day of the key's life, if one is set. Raises ValidationError for a past one."""
@@ -117,7 +126,10 @@ class ScheduleForm(forms.Form):
         label="Message", max_length=100_000, widget=forms.Textarea(attrs={"rows": 3})
     )
     cron = forms.CharField(
-        label="Cron (minute, hour, day, month, weekday)", max_length=200, required=False
+        label="Cron (minute, hour, day, month, weekday)",
+        max_length=200,
+        required=False,
+        widget=forms.TextInput(attrs={"placeholder": "0 7 * * 1-5"}),
     )
     run_at = forms.CharField(
         label="Or once at",

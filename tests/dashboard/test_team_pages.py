@@ -2,6 +2,8 @@
 
 import re
 import time
+from html import unescape
+from typing import Any
 
 import jwt
 import pytest
@@ -12,12 +14,14 @@ from agui_host.teams.authentication import Principal
 from agui_host.teams.models import ApiKey, Membership, Role
 from runs.access import sharing
 from runs.models import Grant, Thread, Visibility
-from tests.cast import Cast, start
+from tests.cast import Cast, Register, new_agent, register, start
 from tests.dashboard.conftest import SURE, Browse
+
+__all__ = ["register"]
 
 KEYS = "/team/keys/"
 KEY = re.compile(r"agui_[A-Za-z0-9]{8}\.[A-Za-z0-9]{32}")
-FORM = {"name": "nightly", "role": "member", "scopes": ["read", "run"], "agents": "", "until": ""}
+FORM = {"name": "nightly", "role": "member", "scopes": ["read", "run"], "until": ""}
 
 
 def test_a_key_is_made_and_shown_once(cast: Cast, browse: Browse) -> None:
@@ -35,6 +39,46 @@ def test_a_key_is_made_and_shown_once(cast: Cast, browse: Browse) -> None:
     page = browser.get(KEYS).content.decode()
     assert row.prefix in page
     assert not KEY.search(page)
+
+
+def test_a_keys_agents_are_ticked(cast: Cast, browse: Browse, register: Register) -> None:
+    register("other", lambda ctx: ctx.text)
+    new_agent(cast.other_team, "theirs", lambda ctx: ctx.text)
+    browser = browse(cast.alice)
+    boxes = re.findall(r'type="checkbox" name="agents" value="([^"]+)"', _text(browser.get(KEYS)))
+    assert boxes == ["echo", "other"]
+    text = _text(browser.post(KEYS, FORM | {"agents": ["other"]}))
+    new_key = KEY.search(text)
+    assert new_key
+    row = keys.find(new_key[0])
+    assert row is not None
+    assert row.agents == ["other"]
+    assert "/agui/agent/other/run" in text
+    assert "/agui/agent/echo/run" not in text
+    for wrong in ("theirs", "nobody"):
+        assert browser.post(KEYS, FORM | {"agents": [wrong]}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("scopes", "role", "hints"),
+    [
+        (["read", "run"], "member", {"/agui/agent/echo/run"}),
+        (["read", "run"], "viewer", {"/api/v1/runs?limit=5"}),
+        (["read"], "member", {"/api/v1/runs?limit=5"}),
+        (["ingest"], "member", set()),
+    ],
+)
+def test_snippets_are_of_what_the_key_can_do(
+    cast: Cast, browse: Browse, scopes: list[str], role: str, hints: set[str]
+) -> None:
+    text = unescape(_text(browse(cast.alice).post(KEYS, FORM | {"scopes": scopes, "role": role})))
+    paths = re.findall(r'http://127.0.0.1:8000(/[^"\'\s]+)', text)
+    assert set(paths) == hints
+    assert len(KEY.findall(text)) == 1 + 2 * bool(hints)
+
+
+def _text(answer: Any) -> str:
+    return str(answer.content.decode())
 
 
 def test_rotated_and_revoked(cast: Cast, browse: Browse) -> None:

@@ -176,11 +176,11 @@ class TestTeams:
         assert json.loads(line.details) == {"name": "Acme Ltd", "was": "Acme"}
 
     def test_managers_see_when_people_were_here(self, cast: Cast) -> None:
-        def answered(by: Actor) -> set[bool]:
+        def absences(by: Actor) -> set[bool]:
             rows = ask_now("GET", "/api/v1/members", by.headers).json["results"]
             return {row["last_seen_at"] is None for row in rows}
 
-        assert (answered(cast.alice), answered(cast.bob)) == ({False}, {True})
+        assert (absences(cast.alice), absences(cast.bob)) == ({False}, {True})
 
     def test_another_time_zone(self, cast: Cast) -> None:
         address = f"/api/v1/teams/{cast.team.pk}"
@@ -196,10 +196,10 @@ class TestTeams:
         assert (row["time_zone"], row["key_days"]) == ("Europe/Berlin", None)
         line = AuditEntry.objects.get(action="team.time_zone")
         assert json.loads(line.details) == {"time_zone": "Europe/Berlin", "was": "UTC"}
-        made = ask_now(
+        schedule = ask_now(
             "POST", "/api/v1/schedules", cast.bob.headers, json={"cron": "0 9 * * *"}
         ).json
-        assert made["time_zone"] == "Europe/Berlin"
+        assert schedule["time_zone"] == "Europe/Berlin"
 
     def test_archiving_shuts_it(self, cast: Cast) -> None:
         address = f"/api/v1/teams/{cast.team.pk}/archive"
