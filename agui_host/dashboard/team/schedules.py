@@ -11,6 +11,7 @@ from agui_host.dashboard.pages import Question, action, both, page
 from agui_host.kinds import starts
 from agui_host.teams.authentication import Principal
 from runs.access.schedules import manage
+from runs.lifecycle.schedules import words
 
 MOST = 100
 
@@ -35,7 +36,11 @@ def _form(principal: Principal) -> ScheduleForm:
 def detail(request: HttpRequest, principal: Principal, schedule_id: UUID) -> HttpResponse:
     """One schedule, its next runs and its last one."""
     schedule = manage.find(principal, schedule_id)
-    context = {"schedule": schedule, "next_runs": manage.next_runs(schedule)}
+    context = {
+        "schedule": schedule,
+        "words": words.of(schedule),
+        "next_runs": manage.next_runs(schedule),
+    }
     return render(request, "team/schedule.html", context)
 
 
@@ -77,5 +82,5 @@ def _values(fields: dict[str, Any]) -> dict[str, Any]:
 def _list(request: HttpRequest, principal: Principal, form: ScheduleForm) -> HttpResponse:
     manages = principal.can("schedule")
     rows = manage.visible(principal).defer("input").order_by("-id")[:MOST] if manages else []
-    context = {"rows": rows, "manages": manages, "form": form}
+    context = {"rows": [(row, words.of(row)) for row in rows], "manages": manages, "form": form}
     return render(request, "team/schedules.html", context, status=422 if form.errors else 200)

@@ -23,7 +23,10 @@ def test_a_schedule_is_made_paused_run_and_deleted(cast: Cast, browse: Browse) -
     page = browser.get(one).content.decode()
     assert page.count("<li><time") == 5
     assert "Report &lt;b&gt;" in page
-    assert "Nightly" in browser.get(SCHEDULES).content.decode()
+    assert "Every day at 09:00, Europe/Berlin</strong>; next: <time" in page
+    listing = browser.get(SCHEDULES).content.decode()
+    assert "Nightly" in listing
+    assert "Every day at 09:00, Europe/Berlin" in listing
     browser.post(f"{one}switch", {"paused": "yes"})
     assert "Stopped (paused)" in browser.get(one).content.decode()
     browser.post(f"{one}switch", {"paused": "no"})
