@@ -8,7 +8,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from agui_host.backends.postgres.servers.replica import reading
-from agui_host.dashboard.agents import figures, snippets
+from agui_host.dashboard.agents import figures, health, snippets
+from agui_host.dashboard.agents.state_form import StateForm
+from agui_host.dashboard.inbox.fields import ABSENT
 from agui_host.dashboard.pages import Question, action, page
 from agui_host.errors import Forbidden, NotFound
 from agui_host.kinds import starts
@@ -20,6 +22,8 @@ from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import Agent
 from agui_host.teams.api import csv_cells
 from agui_host.teams.authentication import Principal
+from runs.access.budgets import manage as budgets
+from runs.access.inspect.schemas import StateRefused
 from runs.access.start import start_run
 
 LONGEST_MESSAGE = 100_000
@@ -65,9 +69,14 @@ def _file(principal: Principal) -> HttpResponse:
 
 
 @page
-@reading
 def detail(request: HttpRequest, principal: Principal, slug: str) -> HttpResponse:
     """One agent."""
+    budgets.count(principal)  # which writes, so not on a standby
+    return _detail(request, principal, slug)
+
+
+@reading
+def _detail(request: HttpRequest, principal: Principal, slug: str) -> HttpResponse:
     return show(request, principal, team_agents.find(principal, slug))
 
 
@@ -76,14 +85,18 @@ def detail(request: HttpRequest, principal: Principal, slug: str) -> HttpRespons
 def try_it(request: HttpRequest, principal: Principal, slug: str) -> HttpResponse:
     """Start a run with a message, and show it; the list's form chooses another ``agent``."""
     agent = team_agents.find(principal, request.POST.get("agent", slug))
-    text = request.POST.get("message", "")
+    text, form = request.POST.get("message", ""), StateForm(agent, request.POST)
     try:
-        run = start_run(principal, _request(agent.slug, text), key=None).run
+        if not form.is_valid():
+            raise Invalid("Correct the state.", details={"path": "state"})
+        run = start_run(principal, _request(agent.slug, text, form.state()), key=None).run
     except (NotFound, Forbidden):
         raise
     except HostError as error:
+        if isinstance(error, StateRefused):
+            form.blame(error.details.get("problems", ()))
         refusal = {"text": text[:LONGEST_MESSAGE], "problem": error.message}
-        return show(request, principal, agent, status=error.status, refusal=refusal)
+        return show(request, principal, agent, status=error.status, refusal=refusal, state=form)
     return redirect("run", run.pk)
 
 
@@ -124,18 +137,21 @@ def show(
     *,
     status: int = 200,
     refusal: dict[str, str] | None = None,
+    state: StateForm | None = None,
 ) -> HttpResponse:
-    """The page of an agent; ``refusal`` comes with a message that was sent back."""
-    kind = kinds.of(agent.kind)
+    """The page of an agent; ``refusal`` and ``state`` come with a message that was sent back."""
+    kind, entry = kinds.of(agent.kind), figures.of(principal, agent)
     context: dict[str, Any] = {
         "principal": principal,
         "agent": agent,
-        "entry": figures.of(principal, agent),
+        "entry": entry,
+        "health": health.of(principal, agent, entry),
         "versions": figures.versions_of(principal, agent, _before(request)),
         "runs": figures.newest_runs(principal, agent),
         "snippets": snippets.of(agent),
         "days": figures.DAYS,
         "refusal": refusal,
+        "state": state or StateForm(agent),
         "remote": kind.remote,
         "lists": [
             ("Middleware", team_options.visible(agent, "middleware")),
@@ -151,12 +167,14 @@ def show(
     return render(request, "agents/agent.html", context, status=status)
 
 
-def _request(slug: str, text: str) -> run_agent_input.RunRequest:
+def _request(slug: str, text: str, state: Any) -> run_agent_input.RunRequest:
     if not text.strip() or "\0" in text:
         raise Invalid("Write a message.", details={"path": "message"})
     if len(text) > LONGEST_MESSAGE:
         raise Invalid("This message is too long.", details={"path": "message"})
-    body = {"messages": [{"id": str(uuid4()), "role": "user", "content": text}]}
+    body: dict[str, Any] = {"messages": [{"id": str(uuid4()), "role": "user", "content": text}]}
+    if state is not ABSENT:
+        body["state"] = state
     return run_agent_input.parse(body, agent=slug)
 
 

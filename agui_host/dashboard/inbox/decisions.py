@@ -10,7 +10,8 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from agui_host.dashboard.inbox.form import ABSENT, DISMISS, LONGEST, REJECT, AnswerForm
+from agui_host.dashboard.inbox.fields import ABSENT, LONGEST, value_of
+from agui_host.dashboard.inbox.form import DISMISS, REJECT, AnswerForm
 from agui_host.dashboard.inbox.indented import LONGEST as CUT
 from agui_host.dashboard.inbox.indented import indented
 from agui_host.protocol.questions import table
@@ -180,7 +181,7 @@ class DecisionForm(AnswerForm):
     def _edited(self, choice: Choice) -> dict[str, Any]:
         arguments = dict(choice.action.arguments or {})
         for name, part in choice.parts.items():
-            value = self._value(name, part)
+            value = value_of(part, self.cleaned_data.get(name))
             if part.name is None:
                 return dict(value)
             arguments.pop(part.name, None)

@@ -1,6 +1,7 @@
 """The figures of the page of usage: by agent, person, model or day, and compared; the limits."""
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
@@ -140,12 +141,12 @@ def of(principal: Principal, way: str, days: int, number: int = 1) -> Page:
     )
 
 
-def meters(principal: Principal) -> list[Meter]:
-    """The limits of the team of which the use is counted."""
+def meters(principal: Principal, names: Collection[str] = NAMES) -> list[Meter]:
+    """The limits of the team of which the use is counted; ``names``: only these."""
     return [
         Meter(NAMES[use.name], use.used or 0, use.max, use.name == "stored_bytes")
         for use in limits.of(principal.team)
-        if use.name in NAMES
+        if use.name in NAMES and use.name in names
     ]
 
 
