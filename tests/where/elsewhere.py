@@ -122,7 +122,6 @@ ELSEWHERE = {
     "runs/lifecycle/budgets/*": "tests/runs/budgets/test_budgets.py",
     "runs/worker/agent/*": "tests/runs/steering/test_messages.py",
     "runtimes/context/inbox.py": "tests/runs/steering/test_messages.py",
-    "runtimes/team_options.py": "tests/runs/api/test_agent_options.py",
     "testing/replay.py": "tests/testing/test_play.py",
     "runtimes/context/recovering.py": "tests/runs/recovery/test_once.py",
     "runtimes/context/threads.py": "tests/runtimes/kinds/test_python.py",

@@ -6,7 +6,9 @@ import re
 from html import unescape
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from runs.lifecycle.insight import storing
 from runs.models import Issue, IssueNote, ToolCall
@@ -76,6 +78,24 @@ def test_an_issue_is_resolved_and_comes_back(cast: Cast, browse: Browse) -> None
     stranger = browse(cast.charlie)
     page(stranger, address, 404)
     assert stranger.post(f"{address}change", {"status": "open"}).status_code == 404
+
+
+def test_the_queries_do_not_grow_with_issues(cast: Cast, browse: Browse) -> None:
+    client = browse(cast.alice)
+
+    def queries(issues: int) -> int:
+        for number in range(Issue.objects.of_any_team().count(), issues):
+            # Letters only: numbers in a message are of the same issue.
+            word = "".join(chr(ord("a") + int(digit)) for digit in f"{number:03}")
+            failed(cast.alice, f"No {word} found", threadId=word)
+        storing.run_once(60)
+        assert Issue.objects.of_any_team().count() == issues
+        with CaptureQueriesContext(connection) as log:
+            text = page(client, "/issues/")
+        assert len(COUNT.findall(text)) == min(issues, 50)
+        return len(log)
+
+    assert queries(1) == queries(100)
 
 
 def test_tools_their_calls_and_those_made_twice(cast: Cast, browse: Browse) -> None:
