@@ -206,12 +206,7 @@ def test_invite_somebody(page: Page, hands: Hands, browser: Browser) -> None:
 def test_a_key_for_a_bot_and_one_agent(page: Page, hands: Hands, host: Host) -> None:
     page.goto("/team/keys/")
     page.get_by_label("Name", exact=True).fill("bot")
-    page.get_by_label("Agents (empty: all)").fill("suport")
-    hands.button("Create key")
-    expect(page.get_by_role("alert")).to_contain_text("suport")
-    expect(page.locator("tbody tr", has_text="bot")).to_have_count(0)
-    expect(page.get_by_label("Name", exact=True)).to_have_value("bot")
-    page.get_by_label("Agents (empty: all)").fill("support")
+    hands.click(page.get_by_label("support", exact=True))
     hands.button("Create key")
     expect(page.locator("tbody tr", has_text="bot")).to_contain_text("support only")
     key = page.locator("pre.code").first.inner_text().strip()

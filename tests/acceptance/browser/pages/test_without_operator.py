@@ -311,7 +311,7 @@ def test_alpine_reads_the_steps_of_a_program(enter: Enter, host: Host) -> None:
     connect(page, "copier")
     page.goto("/team/keys/")
     page.get_by_label("Name", exact=True).fill("copier")
-    page.get_by_label("Agents (empty: all)").fill("copier")
+    page.get_by_label("copier", exact=True).check()
     page.get_by_label("Ingest").check()
     page.get_by_role("button", name="Create key").click()
     key = page.get_by_role("status").locator("code").inner_text()
