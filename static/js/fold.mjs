@@ -108,6 +108,7 @@ export class Fold {
     const keys = new Set();
     for (const { kind, id, values } of messagesOf(messages)) {
       const item = this.item(kind, id, seq, values);
+      if (item.alone && values.alone === false) item.owner = undefined; // That of its result.
       Object.assign(item, values);
       item.restated = true;
       item.seq ||= seq;

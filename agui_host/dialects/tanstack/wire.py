@@ -54,22 +54,24 @@ def ui_messages(messages: Sequence[Mapping[str, Any]]) -> list[Json]:
     calls: dict[str, tuple[Json, Json]] = {}
     for message in messages:
         role = message["role"]
-        if role == "tool":
-            _result(message, converted, calls)
-        elif role != "activity":
-            ui = {"id": message["id"], "role": _ROLES.get(role, role), "parts": _parts(message)}
+        if role != "activity":
+            role = _ROLES.get(role, role)
+            ui = {"id": message["id"], "role": role, "parts": _parts(message)}
             converted.append(ui)
             calls |= {part["id"]: (ui, part) for part in ui["parts"] if part["type"] == "tool-call"}
-    return converted
+    # A snapshot can name a call again after its result, so all calls are known first.
+    return [ui for ui in converted if not _joins_call(ui, calls)]
 
 
-_ROLES = {"developer": "system", "reasoning": "assistant"}
+_ROLES = {"developer": "system", "reasoning": "assistant", "tool": "assistant"}
 
 
 def _parts(message: Mapping[str, Any]) -> list[Json]:
     content = message.get("content")
     if message["role"] == "reasoning":
         return [{"type": "thinking", "content": content}] if content else []
+    if message["role"] == "tool":
+        return [_result(message)]
     parts = _content(content)
     return [*parts, *(_call(call) for call in message.get("toolCalls") or ())]
 
@@ -100,31 +102,32 @@ def _call(call: Mapping[str, Any]) -> Json:
         return part
 
 
-def _result(
-    message: Mapping[str, Any], converted: list[Json], calls: Mapping[str, tuple[Json, Json]]
-) -> None:
-    key, content, error = message["toolCallId"], message["content"], message.get("error")
-    state = "complete" if error is None else "error"
+def _result(message: Mapping[str, Any]) -> Json:
+    content, error = message["content"], message.get("error")
     result = {
         "type": "tool-result",
         "id": message["id"],
-        "toolCallId": key,
+        "toolCallId": message["toolCallId"],
         "content": content if isinstance(content, str) else _content(content),
-        "state": state,
+        "state": "complete" if error is None else "error",
     }
-    if error is not None:
-        result["error"] = error
-    if key not in calls:
-        converted.append({"id": message["id"], "role": "assistant", "parts": [result]})
-        return
-    ui, call = calls[key]
-    call |= {"state": state, "output": _value(content)}
-    ui["parts"].append(result)
+    return result if error is None else result | {"error": error}
+
+
+def _joins_call(ui: Json, calls: Mapping[str, tuple[Json, Json]]) -> bool:
+    """Whether a message is the result of a call; it is then a part of the call's message."""
+    result = ui["parts"][0] if ui["parts"] else None
+    if result is None or result["type"] != "tool-result" or result["toolCallId"] not in calls:
+        return False
+    carrier, call = calls[result["toolCallId"]]
+    call |= {"state": result["state"], "output": _value(result["content"])}
+    carrier["parts"].append(result)
+    return True
 
 
 def _value(content: Any) -> Any:
     if not isinstance(content, str):
-        return _content(content)
+        return content
     try:
         return loads(content.encode())
     except BadJson:

@@ -50,12 +50,14 @@ export const HANDLERS = {
   TOOL_CALL_START({ toolCallId, toolCallName: name, parentMessageId: parent, timestamp: since }, seq) {
     // A call brings back the message that it names, which a snapshot may have dropped.
     if (this.dropped.has(`message:${parent}`)) this.item("message", parent, seq, { role: "assistant", text: new Text() });
-    this.item("tool", toolCallId, seq, { name, text: new Text(), since }).open = true;
+    const item = this.item("tool", toolCallId, seq, { text: new Text() });
+    if (item.alone) item.owner = this.owner;
+    Object.assign(item, { name, since: item.since ?? since, open: true, alone: false });
   },
   TOOL_CALL_ARGS: appends("tool", "toolCallId"),
   TOOL_CALL_END: closes("tool", "toolCallId"),
   TOOL_CALL_RESULT({ toolCallId, content: result, timestamp: until }, seq) {
-    Object.assign(this.item("tool", toolCallId, seq, { text: new Text() }), { result, until });
+    Object.assign(this.item("tool", toolCallId, seq, { text: new Text(), alone: true }), { result, until });
   },
   ACTIVITY_SNAPSHOT({ messageId, activityType: name, content, replace = true, subagentRunId: owner }, seq) {
     if (this.byKey.has(`activity:${messageId}`) && !replace) return;

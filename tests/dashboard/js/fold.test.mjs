@@ -47,6 +47,28 @@ test("messages of a history become what they were: text, calls with results, rea
   ]);
 });
 
+test("a call that comes after its result has its own owner and name", () => {
+  const result = { type: "TOOL_CALL_RESULT", toolCallId: "c", messageId: "m", content: "1", subagentRunId: "s" };
+  const told = { id: "m", role: "tool", toolCallId: "c", content: "1", subagentRunId: "s" };
+  const call = { id: "c", type: "function", function: { name: "look", arguments: "{}" } };
+  const snapshot = (...messages) => ({ type: "MESSAGES_SNAPSHOT", messages });
+  const caller = (more) => ({ id: "a", role: "assistant", toolCalls: [call], ...more });
+  const start = { type: "TOOL_CALL_START", toolCallId: "c", toolCallName: "look" };
+  const args = { type: "TOOL_CALL_ARGS", toolCallId: "c", delta: "{}" };
+  for (const [events, owner] of [
+    [[result], "s"],
+    [[result, start, args], undefined],
+    [[result, { ...start, subagentRunId: "t" }, args], "t"],
+    [[result, snapshot(told, caller())], undefined],
+    [[snapshot(told), snapshot(told, caller({ subagentRunId: "t" }))], "t"],
+    [[{ ...start, subagentRunId: "t" }, args, snapshot(caller(), told)], "t"],
+  ]) {
+    const [item] = fold(...events).items;
+    const [name, text] = events.length > 1 ? ["look", "{}"] : [undefined, ""];
+    assert.deepEqual([item.owner, item.name, item.text.all(), item.result], [owner, name, text, "1"], JSON.stringify(events));
+  }
+});
+
 test("a tool call grows, ends, and gets its result where it stands", () => {
   const made = fold(
     { type: "TOOL_CALL_START", toolCallId: "c", toolCallName: "look", timestamp: 100 },

@@ -10,11 +10,13 @@ from agui_host.dialects.alpine.fold import Alpine
 from agui_host.dialects.mcp.fold import CallResult
 from agui_host.dialects.openai.chat import ChatCompletion
 from agui_host.dialects.openai.responses import Responses
+from agui_host.dialects.tanstack.wire import ui_messages
 from agui_host.protocol.fold.outline import Outline
 from agui_host.protocol.input.healing import heal
 from agui_host.protocol.intake.intake import Intake
 from agui_host.protocol.views.corrected import Corrected, Corrections
 from runs.lifecycle.words.contents import _Spoken
+from tests.dialects.folds import pages
 from tests.dialects.folds.forms import RUN, USER, Event, folded
 
 ROW = ("kind", "id", "parent", "lane", "name", "status", "gist", "of_input")
@@ -77,11 +79,20 @@ def a2a(log: Iterable[Event]) -> Any:
 
 def outline(log: list[Event]) -> Any:
     """The rows, without the numbers of their events."""
+    rows = _rows(log)
+    return [{name: row[name] for name in ROW} | {"has": row["result"] is not None} for row in rows]
+
+
+def _rows(log: list[Event]) -> list[Event]:
     fold = Outline()
     for seq, event in enumerate(log, 1):
         fold.feed(seq, event)
-    rows = [row.wire() for row in fold.rows]
-    return [{name: row[name] for name in ROW} | {"has": row["result"] is not None} for row in rows]
+    return [row.wire() for row in fold.rows]
+
+
+def long_page(log: list[Event]) -> Any:
+    """What a page shows of a long run, whose outline and messages it reads."""
+    return pages.page(rows=_rows(log), messages=folded(log).messages)
 
 
 def pending(log: list[Event]) -> Any:
@@ -109,6 +120,9 @@ READERS: dict[str, Callable[[list[Event]], Any]] = {
     "outline": outline,
     "pending": pending,
     "search": searched,
+    "page of a short run": lambda log: pages.page(events=log),
+    "page of a long run": long_page,
+    "TanStack": lambda log: ui_messages(folded(log).messages),
     "messages": lambda log: folded(log).messages,
     "history": lambda log: heal(folded(log).messages).messages,
     "export": lambda log: folded(corrected(log)).messages,

@@ -15,6 +15,7 @@ from tests.dialects.folds.forms import SECRET, Event, answers, folded, log, snap
 from tests.dialects.folds.readers import READERS
 from tests.protocol.legal import THOROUGH
 
+SIZES = "short", "long"
 MANY = int(os.environ.get("FORM_EXAMPLES", "10000"))
 
 
@@ -74,6 +75,8 @@ def all_forms(log: list[Event], data: st.DataObject) -> None:
         expected = settled(name, read(log))
         for form, other in others.items():
             assert settled(name, read(other)) == expected, (name, form)
+    short, long = (settled("page", READERS[f"page of a {size} run"](log)) for size in SIZES)
+    assert short == long
 
 
 def test_some_redacted_answers() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agui_host.backends.postgres.bridge import db
-from agui_host.dialects.tanstack.wire import BINDING, bound
+from agui_host.dialects.tanstack.wire import BINDING, bound, ui_messages
 from events.writer import JournalWriter
 from runs.models import Run
 from tests.asgi import Answer, Exchange, ask, ask_now, events_of
@@ -192,6 +192,21 @@ def test_a_call_without_arguments_is_json(cast: Cast) -> None:
 
 def _input(part: Any) -> Any:
     return [part["input"]] if "input" in part else []
+
+
+def test_a_result_before_its_call_and_one_without() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    messages = [
+        {"id": "o", "role": "tool", "toolCallId": "c", "content": '{"n": 2}', "error": "late"},
+        {"id": "p", "role": "tool", "toolCallId": "gone", "content": "3"},
+        {"id": "a", "role": "assistant", "content": "So.", "toolCalls": [call]},
+    ]
+    alone, whole = ui_messages(messages)
+    assert (alone["id"], alone["role"]) == ("p", "assistant")
+    assert [part["toolCallId"] for part in alone["parts"]] == ["gone"]
+    _, called, result = whole["parts"]
+    assert (called["state"], called["output"]) == ("error", {"n": 2})
+    assert (result["id"], result["error"]) == ("o", "late")
 
 
 def test_pages_of_a_long_thread(cast: Cast) -> None:
