@@ -22,7 +22,7 @@ def values_of(team: Team) -> list[dict[str, Any]]:
             "scope": row.scope,
             **({} if row.scope == BudgetScope.TEAM else {"of": names.get(row.key, row.of)}),
             row.unit: _number(row.max),
-            "reserve": _number(row.reserve),
+            **({} if row.reserve is None else {"reserve": _number(row.reserve)}),
             **({"period": row.period} if row.period else {}),
             "at_limit": row.at_limit,
         }

@@ -53,10 +53,10 @@ def test_they_are_made_once_and_audited(apply: Apply, people: list[User]) -> Non
     team = Team.objects.get(slug="acme")
     rows = Budget.objects.for_team(team).order_by("pk")
     assert [(row.scope, row.max, row.reserve, row.created_by) for row in rows] == [
-        ("team", Decimal("250.5"), Decimal("2.505"), "operator"),
-        ("agent", 2_000_000, 20_000, "operator"),
+        ("team", Decimal("250.5"), None, "operator"),
+        ("agent", 2_000_000, None, "operator"),
         ("person", 20, Decimal("0.5"), "operator"),
-        ("key", 1000, 10, "operator"),
+        ("key", 1000, None, "operator"),
     ]
     assert rows[2].of == people[1].get_username()
     assert rows[3].key == f"key:{ApiKey.objects.get(team=team, name='ci').pk}"
@@ -88,11 +88,11 @@ def test_a_difference_is_named_and_the_spending_stays(apply: Apply, people: list
 def test_the_export_is_such_a_file(apply: Apply, people: list[User]) -> None:
     apply(HOST)
     assert budgets() == [
-        {"scope": "team", "cost": 250.5, "reserve": 2.505, "period": "month", "at_limit": "ask"},
-        {"scope": "agent", "of": "feed", "tokens": 2_000_000, "reserve": 20_000,
-         "period": "day", "at_limit": "end"},
+        {"scope": "team", "cost": 250.5, "period": "month", "at_limit": "ask"},
+        {"scope": "agent", "of": "feed", "tokens": 2_000_000, "period": "day",
+         "at_limit": "end"},
         {"scope": "person", "of": "bob", "cost": 20, "reserve": 0.5, "at_limit": "end"},
-        {"scope": "key", "of": "ci", "tokens": 1000, "reserve": 10, "at_limit": "end"},
+        {"scope": "key", "of": "ci", "tokens": 1000, "at_limit": "end"},
     ]  # fmt: skip
     assert apply(export.text()) == "No changes.\n"
 
