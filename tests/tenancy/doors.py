@@ -309,8 +309,12 @@ ASGI: dict[str, Door] = {
         for address, door in a2a_doors(place).items()
     },
     **{
-        root: Door({"POST": LIST}, place, body={"jsonrpc": "2.0", "id": 1, "method": "ListTasks"})
-        for root, place in (("a2a", "a2a"), ("a2a/<slug:slug>", "a2a/echo"))
+        root: Door(
+            {"GET": LIST, "POST": LIST},
+            place,
+            body={"jsonrpc": "2.0", "id": 1, "method": "ListTasks"},
+        )
+        for root, place in ((r"^a2a/?$", "a2a"), (r"^a2a/(?P<slug>[-\w]+)/?$", "a2a/echo"))
     },
     r"^mcp/?$": Door(
         {"POST": LIST}, "mcp", body={"jsonrpc": "2.0", "id": 1, "method": "resources/list"}

@@ -226,7 +226,7 @@ READERS: dict[str, dict[str, Reader]] = {
             ),
             "subscription": Reader(call("SubscribeToTask", url=url, id="{run}")),
         }
-        for route, url in (("a2a", "/a2a"), ("a2a/<slug:slug>", "/a2a/talk"))
+        for route, url in ((r"^a2a/?$", "/a2a"), (r"^a2a/(?P<slug>[-\w]+)/?$", "/a2a/talk"))
     },
     r"^mcp/?$": {
         "task": Reader(call("tasks/get", taskId="{run}"), (WORDS,)),
@@ -320,5 +320,6 @@ ACTS = {
 }  # fmt: skip
 """Routes that start or change something, and tell nothing of a log that was there before."""
 TELLS = re.compile(
-    "run|thread|task|response|conversation|chat|shared|mcp|ws/|agui|socket|^a2a$|^a2a/<slug:slug>$"
+    "run|thread|task|response|conversation|chat|shared|mcp|ws/|agui|socket"
+    r"|^\^a2a/\?\$$|^\^a2a/\(\?P<slug>\[-\\w\]\+\)/\?\$$"
 )

@@ -7,10 +7,14 @@ from agui_host.dialects.a2a.fold import Task
 from agui_host.dialects.resources import Handle
 from agui_host.dialects.wire_format import Reader, WireFormat
 from agui_host.kinds import JOIN, START, WRITE, Kind
-from agui_host.web.addresses.route import ANYONE, Route
+from agui_host.web.addresses.route import ANYONE, Route, is_get
 
 JUDGE = "tests/conformance/dialects/test_a2a.py"
 ROOTS = ("a2a", "a2a/<slug:slug>")
+ADDRESSES = (r"^a2a/?$", r"^a2a/(?P<slug>[-\w]+)/?$")
+"""What people copy: the team's address and an agent's. The JavaScript SDK resolves a card's path
+against an address as browsers do, so it needs the slash, or no path at all.
+"""
 CARD = ".well-known/agent-card.json"
 CONFIGS = "tasks/<str:task>/pushNotificationConfigs"
 RESOURCES: dict[str, dict[str, Handle]] = {
@@ -24,6 +28,7 @@ RESOURCES: dict[str, dict[str, Handle]] = {
     "tasks/<str:task>": {"GET": a2a.get},
     CARD: {"GET": a2a.card},
 }
+CARDS = a2a.resource(RESOURCES[CARD])
 POSTS: dict[str, Kind] = {
     "message:send": START,
     "message:stream": START,
@@ -42,8 +47,12 @@ FORMAT = WireFormat(
             for root in ROOTS
             for address, methods in RESOURCES.items()
         ),
-        Route(address=CARD, app=a2a.resource(RESOURCES[CARD])),
-        *(Route(address=root, app=rpc.resource({"POST": rpc.call}), post=START) for root in ROOTS),
+        Route(address=CARD, app=CARDS),
+        *(Route(address=each, app=CARDS, when=is_get) for each in ADDRESSES),
+        *(
+            Route(address=each, app=rpc.resource({"POST": rpc.call}), post=START)
+            for each in ADDRESSES
+        ),
         Route(address="^a2a/", app=a2a.nowhere, callers=ANYONE),
     ),
 )

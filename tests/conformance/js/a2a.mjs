@@ -23,14 +23,14 @@ import { playAll, until } from "./cases.mjs";
 const { url, key, gates } = JSON.parse(await text(process.stdin));
 
 /** Its own way to bring a credential; all else are its defaults. */
-async function connected(agent, credential = key) {
+async function connected(agent, credential = key, ...places) {
   const headers = async () => ({ Authorization: `Bearer ${credential}` });
   const fetchImpl = createAuthenticatingFetchWithRetry(fetch, { headers, shouldRetryWithHeaders: async () => undefined });
   const options = ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
     transports: [new JsonRpcTransportFactory({ fetchImpl }), new RestTransportFactory({ fetchImpl })],
     cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
   });
-  return new ClientFactory(options).createFromUrl(agent ? `${url}/a2a/${agent}/` : url);
+  return new ClientFactory(options).createFromUrl(...(places.length ? places : [agent ? `${url}/a2a/${agent}/` : url]));
 }
 
 const part = (value) => ({ content: typeof value === "string" ? { $case: "text", value } : { $case: "data", value } });
@@ -87,6 +87,20 @@ const CASES = {
       names.push({ name: client.agentCard.name, skills: client.agentCard.skills.map(({ id }) => id) });
     }
     return { names, refused: await failure(connected("docs", "wrong")) };
+  },
+  /** Every address that names the agent, and the card's path where the SDK needs it. */
+  async addresses() {
+    const card = ".well-known/agent-card.json";
+    const outcome = {};
+    for (const [name, place, path] of [
+      ["slash", "a2a/scripted/"], ["no path", "a2a/scripted", ""], ["card", `a2a/scripted/${card}`, ""],
+      ["host", "", `a2a/scripted/${card}`],
+    ]) {
+      const client = await connected("", key, `${url}/${place}`, path);
+      const task = await client.sendMessage(message(["hello"], { script: [{ text: "Hi." }] }));
+      outcome[name] = [client.agentCard.name, words(task)];
+    }
+    return outcome;
   },
   async send() {
     const client = await connected("scripted");

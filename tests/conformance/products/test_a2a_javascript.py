@@ -42,6 +42,14 @@ def test_the_cards(cases: dict[str, Json]) -> None:
     assert "401" in cases["card"]["refused"]["message"]
 
 
+def test_every_address_of_an_agent(cases: dict[str, Json]) -> None:
+    outcome = cases["addresses"]
+    name = outcome["slash"][0]
+    assert name != cases["card"]["names"][1]["name"], "the agent's card, not the team's"
+    ways = ("slash", "no path", "card", "host")
+    assert outcome == {way: [name, "Hi."] for way in ways}
+
+
 def test_whole_answers_and_a_second_turn(cases: dict[str, Json]) -> None:
     outcome = cases["send"]
     completed = "TASK_STATE_COMPLETED"

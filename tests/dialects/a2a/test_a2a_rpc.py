@@ -47,6 +47,18 @@ def code(cast: Cast, method: Any, **params: Any) -> int:
     return int(error["code"])
 
 
+@pytest.mark.parametrize("slash", ["", "/"])
+@pytest.mark.parametrize("place", ["/a2a/echo", "/a2a"])
+def test_the_address_itself_with_and_without_a_slash(cast: Cast, place: str, slash: str) -> None:
+    card = ask_now("GET", place + slash, cast.alice.headers)
+    other = ask_now("GET", f"{place}/.well-known/agent-card.json", cast.alice.headers)
+    assert (card.status, card.json) == (200, other.json)
+    answer = ask_now("POST", place + slash, cast.alice.headers, json=call("ListTasks"))
+    assert answer.json["result"]["tasks"] == []
+    assert ask_now("GET", place + slash).status == 401
+    assert ask_now("GET", f"/a2a/nobody{slash}", cast.alice.headers).status == 404
+
+
 def test_cards(cast: Cast) -> None:
     """JSON-RPC first, and what a client of 0.3 looks for."""
     for place in ("/a2a/echo", "/a2a", ""):
