@@ -106,6 +106,7 @@ JUDGES = (
     Judge("pypi:openai-agents", _at("products/test_openai_agents"), peer="openai-agents"),
     Judge("pypi:scim2-tester", _at("products/test_scim_tester"), peer="scim2-tester"),
     Judge("pypi:langchain", _at("products/test_langchain")),
+    Judge("pypi:ag-ui-langgraph", _at("products/test_langgraph")),
     Judge("npm:@assistant-ui/react", _at("products/test_assistant_ui")),
     Judge(
         "pypi:llama-index-protocols-ag-ui",

@@ -18,22 +18,10 @@ import {
 
 import { WorkflowChatTransport } from "@ai-sdk/workflow/client";
 
-import { call, cutAfter, emit, heldCall, heldText, plain, playAll, until } from "./cases.mjs";
+import { ChatState, call, cutAfter, emit, heldCall, heldText, plain, playAll, until } from "./cases.mjs";
 
 const { url: host, key, thread, gates } = JSON.parse(await text(process.stdin));
 const headers = { Authorization: `Bearer ${key}` };
-
-class State {
-  status = "ready";
-  error = undefined;
-  constructor(messages = []) {
-    this.messages = messages;
-  }
-  pushMessage = (message) => (this.messages = [...this.messages, message]);
-  popMessage = () => (this.messages = this.messages.slice(0, -1));
-  replaceMessage = (index, message) => (this.messages = this.messages.with(index, message));
-  snapshot = (value) => structuredClone(value);
-}
 
 /** A page whose transport is another package's; `sent` is added to the body of each message. */
 class WorkflowPage extends AbstractChat {
@@ -46,7 +34,7 @@ class WorkflowPage extends AbstractChat {
       return cut && calls.length === 1 ? cutAfter(answer, '"text-delta"', cut) : answer;
     };
     const transport = new WorkflowChatTransport({ api: `${host}/api/chat/${agent}`, fetch, ...options });
-    super({ id, state: new State(messages), transport, onError: (error) => errors.push(error.message) });
+    super({ id, state: new ChatState(messages), transport, onError: (error) => errors.push(error.message) });
     Object.assign(this, { agent, calls, errors, sent });
   }
   say(text, body) {
@@ -74,7 +62,7 @@ class Page extends AbstractChat {
     const api = `${host}/api/chat/${agent}`;
     super({
       id,
-      state: new State(messages),
+      state: new ChatState(messages),
       transport: new DefaultChatTransport({ api, headers: own, body, fetch }),
       onData: (part) => data.push(part),
       onError: (error) => errors.push(error.message),

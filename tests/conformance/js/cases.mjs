@@ -48,6 +48,19 @@ export const heldCall = (gate, id = "c") => [
   emit("TOOL_CALL_RESULT", { messageId: `${id}-result`, toolCallId: id, content: "ok" }),
 ];
 
+/** What an AI SDK's chat keeps; each framework of user interfaces has its own. */
+export class ChatState {
+  status = "ready";
+  error = undefined;
+  constructor(messages = []) {
+    this.messages = messages;
+  }
+  pushMessage = (message) => (this.messages = [...this.messages, message]);
+  popMessage = () => (this.messages = this.messages.slice(0, -1));
+  replaceMessage = (index, message) => (this.messages = this.messages.with(index, message));
+  snapshot = (value) => structuredClone(value);
+}
+
 export async function until(condition) {
   const deadline = Date.now() + 60_000;
   while (!(await condition())) {

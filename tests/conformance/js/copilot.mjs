@@ -3,7 +3,7 @@
 //
 // stdin:  one JSON per line: {"runtimeUrl", "headers", "agent", "threadId", "tool"?, "steps": [
 //           {"connect": true} | {"threads": true}
-//           | {"say": {"id", "content"}, "forwardedProps"?, "resume"?, "stopAfter"?}]}
+//           | {"say": {"id", "content"}, "forwardedProps"?, "resume"?, "stopAfter"?, "resolve"?, "sameRun"?}]}
 // stdout: one JSON per line: {"agents", "endpoints", "steps": [{"types", "ids"?}], "messages", "state",
 //          "pendingInterrupts", "errors", "console"}, or {"broke"}; "stopAfter" counts the deltas
 //          before a stop, "tool" names a tool of the application
@@ -63,6 +63,7 @@ async function take(core, agent, step) {
   const types = [];
   let deltas = 0;
   const subscription = agent.subscribe({
+    onRunFinalized: ({ input }) => void (agent.latestRunId = input.runId),
     onEvent: ({ event }) => {
       types.push(event.type);
       if (event.type === "TEXT_MESSAGE_CONTENT" && ++deltas === step.stopAfter) {
@@ -76,7 +77,10 @@ async function take(core, agent, step) {
     // As CopilotKit's `reloadMessages` does it: cut behind the user's message, and run.
     if (step.keep) agent.setMessages(agent.messages.slice(0, step.keep));
     if (step.say) agent.addMessage({ role: "user", ...step.say });
-    await core.runAgent({ agent, forwardedProps: step.forwardedProps, resume: step.resume });
+    // As its hook `useInterrupt` resolves a question: by the run that asked.
+    const again = step.sameRun ? { runId: agent.latestRunId } : {};
+    const resume = step.resolve ? agent.pendingInterrupts.map(({ id }) => ({ interruptId: id, ...step.resolve })) : step.resume;
+    await core.runAgent({ agent, ...again, forwardedProps: step.forwardedProps, resume });
   }
   subscription.unsubscribe();
   return { types };
