@@ -19,6 +19,7 @@ from agui_host.runtimes.team_agents import (
     origin,
     secrets_of,
 )
+from agui_host.runtimes.team_options import check_addresses
 from agui_host.security.addresses import check_url
 from agui_host.teams import audit
 from agui_host.teams.models import Team
@@ -101,6 +102,7 @@ def _set_lists(place: str, row: Agent, values: AgentValues, changes: Changes) ->
         stored = getattr(row, name)
         if entries in (stored, keys.taken_out(stored, row.keys_of(name))):
             continue
+        check_addresses(name, stored, entries)
         if keys.mentioned([stored, entries]):
             changes.lines.append(f"~ {place} {name}: {', '.join(map(_name, entries)) or 'none'}")
         else:

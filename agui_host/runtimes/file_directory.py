@@ -69,7 +69,9 @@ def problem(*, with_unmarked: bool) -> tuple[str, str] | None:
     if (place := _directory()) is None:
         return None
     mark, stored = _read(place), _stored()
-    if stored in (None, mark) or (mark is None and not with_unmarked):
+    if stored in (None, mark):
+        return None
+    if mark is None and not (with_unmarked and _is_unmarked(place)):
         return None
     return _texts(place, stored)
 
@@ -106,6 +108,17 @@ def _read(place: Path) -> uuid.UUID | None:
         return uuid.UUID((place / NAME).read_text().strip())
     except (OSError, ValueError):
         return None
+
+
+def _is_unmarked(place: Path) -> bool:
+    """False also if this account cannot see it."""
+    try:
+        (place / NAME).stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _mark(place: Path) -> uuid.UUID:

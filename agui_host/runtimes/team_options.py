@@ -39,17 +39,24 @@ def put(row: Agent, field: str, entries: list[Entry]) -> None:
         PARSE[field](merged)
     except BadOptions as bad:
         raise Invalid(str(bad), details={"path": field}) from None
+    check_addresses(field, stored, merged)
+    setattr(row, field, merged)
+
+
+def check_addresses(field: str, stored: list[Entry], entries: list[Entry]) -> None:
+    """Raises AddressRefused, and Invalid for a stored key that would go to another address.
+
+    A person who can change an address must not use it to learn a stored key.
+    """
     known = [(_origin(url), secret) for url, secret in _places(stored)]
-    for url, secret in _places(merged):
+    for url, secret in _places(entries):
         if url:
             check_url(url)
-        # A person who can change an address must not use it to learn a stored key.
         if secret and (_origin(url), secret) not in known:
             raise Invalid(
                 "A stored api_key works for its own address only; send the key.",
                 details={"path": field},
             )
-    setattr(row, field, merged)
 
 
 def _is_of_team(field: str, entry: Entry) -> bool:

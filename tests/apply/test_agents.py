@@ -156,7 +156,13 @@ def test_keys_of_providers_are_put_away_once(
     monkeypatch.setenv("SEARCH_KEY", "another-key")
     assert apply(host(agent)).splitlines()[0] == "~ acme agent support context_providers: http"
     assert row().providers()[0]["api_key"] == "another-key"
-    assert apply(export.text()) == "No changes.\n"
+    text = export.text()
+    assert apply(text) == "No changes.\n"
+    assert "search.example.com" in text
+    with pytest.raises(CommandError, match="A stored api_key works for its own address only"):
+        apply(text.replace("search.example.com", "other.example.com"))
+    with pytest.raises(CommandError):
+        apply(host({**agent, "context_providers": [{**search, "url": "http://127.0.0.1/"}]}))
 
 
 def test_an_agent_that_code_withdrew_can_be_enabled(apply: Apply, row: Callable[[], Agent]) -> None:

@@ -169,6 +169,7 @@ def test_forty_teams_take_less_than_a_minute(apply: Apply) -> None:
         f"team-{number}": {
             "name": f"Team {number}", "owner": f"owner-{number}@example.com",
             "limits": {"concurrent_runs": number}, "keys": {"ci": {}},
+            "budgets": [{"scope": "team", "cost": number, "period": "month"}],
             "agents": {"remote": {"url": "https://agents.example.com/agui"}},
         }
         for number in range(40)

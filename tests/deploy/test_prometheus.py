@@ -109,6 +109,13 @@ def test_alerts_ask_for_metrics_that_exist() -> None:
     assert {name.removesuffix("_bucket") for name in used} <= documented
 
 
+REGISTERED = """
+from runs.models import Worker
+print(*sorted(Worker.objects.values_list("scraped_at", flat=True)))
+"""
+"""The addresses by which the doctor knows workers that answer scrapes."""
+
+
 @dataclass
 class TwoOfEach:
     """A host, its second worker, and the addresses that Prometheus scrapes."""
@@ -154,6 +161,7 @@ def test_a_real_prometheus_scrapes_two_webs_and_two_workers(
 ) -> None:
     host = two_of_each.host
     assert len(set(two_of_each.workers)) == 2
+    assert host.python(REGISTERED).split() == sorted(two_of_each.workers)
     addresses = (two_of_each.webs, two_of_each.workers)
     with prometheus(tmp_path, *addresses, quick_rules(60)) as server:
         wait_for(
