@@ -75,11 +75,11 @@ def test_the_input_is_given_as_it_was_stored(cast: Cast, browse: Browse) -> None
     assert json.loads(answer.content)["messages"] == hostile_input
 
 
-def test_it_takes_nine_queries(
+def test_it_takes_ten_queries(
     cast: Cast, browse: Browse, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     run, browser = start(cast.alice), browse(cast.alice)
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(10):
         assert browser.get(f"/runs/{run.pk}/").status_code == 200
 
 
