@@ -145,6 +145,31 @@ const CASES = {
     const next = await runner.run(agent, [...result.history, user("Sure?")]);
     return { output: result.finalOutput, kinds: kinds(result), requests: requests.length, next: next.finalOutput };
   },
+  /** A tool without parameters, called without arguments. */
+  async "no arguments"(mode) {
+    const ids = { toolCallId: "c1" };
+    const bare = [emit("TOOL_CALL_START", { ...ids, toolCallName: "now" }), emit("TOOL_CALL_END", ids)];
+    const answers = [bare, [{ text: "Noon, then." }]];
+    const now = tool({ name: "now", description: "The time.", parameters: z.object({}), execute: async () => "noon" });
+    const outcome = {};
+    for (const stream of [false, true]) {
+      const { runner } = scripted(mode, ...answers);
+      const result = await runner.run(agentOf("scripted", { tools: [now] }), "When?", { stream });
+      if (stream) for await (const _ of result);
+      const { output } = result.history.find(({ type }) => type === "function_call_result");
+      outcome[stream ? "streamed" : "whole"] = [output.text ?? output, result.finalOutput];
+    }
+    if (mode !== false) return outcome;
+    // The helper of the `openai` package parses the arguments itself.
+    const given = { name: "now", parse: JSON.parse, function: () => "noon", parameters: { type: "object", properties: {} } };
+    for (const stream of [false, true]) {
+      const { openAIClient } = scripted(mode, ...answers);
+      const asked = { model: "scripted", stream, messages: [user("When?")], tools: [{ type: "function", function: given }] };
+      const helper = openAIClient.chat.completions.runTools(asked);
+      outcome[`runTools, ${stream}`] = [await helper.finalFunctionToolCallResult(), await helper.finalContent()];
+    }
+    return outcome;
+  },
   /** The application asks a person before it runs its tool. */
   async "needs approval"(mode) {
     const outcome = {};

@@ -96,6 +96,13 @@ def test_a_tool_that_needs_approval(cases: dict[str, Json], api: str) -> None:
     assert "not approved" in outcome["reject"]["result"]["text"]
 
 
+@each
+def test_a_tool_called_without_arguments(cases: dict[str, Json], api: str) -> None:
+    outcome = cases[f"no arguments, {api}"]
+    assert len(outcome) == (4 if api == "chat" else 2)
+    assert set(map(tuple, outcome.values())) == {("noon", "Noon, then.")}
+
+
 def test_a_question_of_the_agent(cases: dict[str, Json]) -> None:
     """It is one of the hosted tool ``host``, which the application has to name."""
     outcome = cases["approval, responses"]
