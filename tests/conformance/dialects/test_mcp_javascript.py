@@ -74,6 +74,14 @@ def test_a_call_that_is_lost_has_left_its_run(cases: dict[str, Json], client: st
 
 
 @each
+def test_progress_outlasts_the_clients_timeout(cases: dict[str, Json], client: str) -> None:
+    outcome = cases[f"long, {client}"]
+    assert outcome["impatient"], "the call takes longer than the timeout"
+    assert outcome["text"] == "So far.And the rest."
+    assert outcome["progress"] >= 2
+
+
+@each
 def test_tasks_cancel(cases: dict[str, Json], client: str) -> None:
     outcome = cases[f"cancel, {client}"]
     assert "cancelled" in outcome["title"]

@@ -99,6 +99,17 @@ const CASES = {
     const { content, isError } = await calling;
     return { task, text: words({ content }), isError, title: (await find()).title };
   },
+  /** A call takes longer than the client waits; progress makes it wait on. */
+  async long(connect) {
+    const [client, other] = [await connect(), await connect()];
+    const steps = [{ text: "So far." }, { sleep: 8 }, { text: "And the rest." }];
+    const timeout = 5_000;
+    const impatient = failure(call(other, script(randomUUID(), ...steps), { timeout }));
+    let progress = 0;
+    const patient = { timeout, resetTimeoutOnProgress: true, maxTotalTimeout: 60_000, onprogress: () => void (progress += 1) };
+    const result = await call(client, script(randomUUID(), ...steps), patient);
+    return { text: words(result), progress, impatient: await impatient };
+  },
   async refused(connect) {
     return (await failure(connect({ transport: {} }))).message;
   },
