@@ -16,7 +16,7 @@ from agui_host.backends import work
 from agui_host.errors import NotFound, Unauthenticated
 from agui_host.scim import filters, resources, schemas
 from agui_host.scim.errors import NotSupported, handle
-from agui_host.scim.media import ScimParser, ScimRenderer
+from agui_host.scim.media import SCIM, ScimParser, ScimRenderer
 from agui_host.scim.patch import patched
 from agui_host.teams.authentication import Principal, principal_of
 from agui_host.teams.directory import groups, people
@@ -54,6 +54,8 @@ SHOWN = [
     OpenApiParameter("excludedAttributes", str, description="Attributes to leave out, by commas."),
 ]
 ANY = OpenApiTypes.OBJECT
+BODY = {SCIM: ANY}
+"""The type that directories send; generated clients cannot tell two like bodies apart."""
 reading = extend_schema(responses={200: ANY}, parameters=SHOWN)
 
 
@@ -66,8 +68,8 @@ def listing(name: str) -> Callable[[Method], Method]:
     )
 
 
-making = extend_schema(request=ANY, responses={201: ANY})
-changing = extend_schema(request=ANY, responses={200: ANY})
+making = extend_schema(request=BODY, responses={201: ANY})
+changing = extend_schema(request=BODY, responses={200: ANY})
 removing = extend_schema(responses={204: None})
 
 

@@ -30,6 +30,8 @@ CONFIG = {
     "output": {"path": "generated", "module": {"extension": ".js"}},
     "input": "schema.json", "plugins": ["@hey-api/client-fetch"],
 }  # fmt: skip
+OVERRIDES = {"application/x-ndjson": "application/octet-stream"}
+"""What the generator of Python has to be told of a media type that it does not know."""
 
 PROGRAM = """
 import json
@@ -40,7 +42,7 @@ from generated.api.agui import agui_agent_run
 from generated.api.api import api_v1_runs_events_retrieve, api_v1_runs_list
 from generated.client import AuthenticatedClient
 from generated.models.event_page import EventPage
-from generated.models.paginated_run_list import PaginatedRunList
+from generated.models.paginated_run_row_list import PaginatedRunRowList
 from generated.models.run_agent_input import RunAgentInput
 
 client = AuthenticatedClient(base_url=os.environ["AGUI_URL"], token=os.environ["AGUI_KEY"])
@@ -51,7 +53,7 @@ streamed = agui_agent_run.sync("docs", client=client, body=body)
 assert isinstance(streamed, str)
 data = [line[5:] for line in streamed.splitlines() if line.startswith("data:")]
 listed = api_v1_runs_list.sync(client=client, thread_id=thread)
-assert isinstance(listed, PaginatedRunList)
+assert isinstance(listed, PaginatedRunRowList)
 (run,) = listed.results
 page = api_v1_runs_events_retrieve.sync(run.id, client=client)
 assert isinstance(page, EventPage)
@@ -93,9 +95,11 @@ def test_openapi_ts(schema: Path, tmp_path: Path) -> None:
 def test_openapi_python_client(schema: Path, tmp_path: Path) -> None:
     bin_dir = programs("openapi-python-client", HERE / "requirements.lock")
     path = os.pathsep.join([str(bin_dir), os.environ["PATH"]])
+    config = tmp_path / "config.yml"
+    config.write_text(json.dumps({"content_type_overrides": OVERRIDES}))
     done = finished(
         bin_dir / "openapi-python-client", "generate", "--path", schema, "--meta", "none",
-        "--output-path", "generated", "--fail-on-warning",
+        "--output-path", "generated", "--fail-on-warning", "--config", config,
         cwd=tmp_path, env={**os.environ, "PATH": path},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
