@@ -13,6 +13,7 @@ CARD = ".well-known/agent-card.json"
 RESOURCE = ".well-known/oauth-protected-resource"
 NOWHERE = "https://agents.example.com/agui"
 THREAD, RUN = "alice-thread", "alice-run"
+RPC = {"jsonrpc": "2.0", "id": 1}
 SAME_NAMES = {"threadId": THREAD, "runId": RUN}
 UI_MESSAGES = {
     "id": f"{THREAD}-3",
@@ -266,8 +267,7 @@ DJANGO: dict[str, Door] = {
 CONVERSATION = "v1/conversations/<str:conversation>"
 ASGI: dict[str, Door] = {
     "v1/responses": Door(
-        {"POST": Who(401, 401, 200, 200)},
-        body={"model": "echo", "input": "Hi.", "background": True},
+        {"POST": STREAM}, body={"model": "echo", "input": "Hi.", "background": True}
     ),
     "v1/responses/<str:response>": Door(
         {"GET": OBJECT, "DELETE": OBJECT}, "v1/responses/resp_{run}"
@@ -309,16 +309,10 @@ ASGI: dict[str, Door] = {
         for address, door in a2a_doors(place).items()
     },
     **{
-        root: Door(
-            {"GET": LIST, "POST": LIST},
-            place,
-            body={"jsonrpc": "2.0", "id": 1, "method": "ListTasks"},
-        )
+        root: Door({"GET": LIST, "POST": LIST}, place, body={**RPC, "method": "ListTasks"})
         for root, place in ((r"^a2a/?$", "a2a"), (r"^a2a/(?P<slug>[-\w]+)/?$", "a2a/echo"))
     },
-    r"^mcp/?$": Door(
-        {"POST": LIST}, "mcp", body={"jsonrpc": "2.0", "id": 1, "method": "resources/list"}
-    ),
+    r"^mcp/?$": Door({"POST": LIST}, "mcp", body={**RPC, "method": "resources/list"}),
     RESOURCE: Door({"GET": OPEN}, RESOURCE),
     f"{RESOURCE}/mcp": Door({"GET": OPEN}, f"{RESOURCE}/mcp"),
     r"^a2a/": Door({"GET": GONE}, "a2a/nowhere/at/all"),

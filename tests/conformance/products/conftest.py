@@ -47,7 +47,7 @@ def served(host: Host, app: str, folder: Path, slugs: dict[str, str], **how: Any
 @pytest.fixture(scope="session")
 def concierge(desk: Host, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     """The host with the agent ``concierge``."""
-    app = "tests.conformance.products.concierge:app"
+    app = "tests.conformance.products.agents.concierge:app"
     with served(desk, app, tmp_path_factory.mktemp("concierge"), {"concierge": "/agent"}):
         yield desk
 

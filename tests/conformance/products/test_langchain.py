@@ -31,7 +31,7 @@ NO = "User rejected the tool call for `pay` with reason: "
 
 @pytest.fixture(scope="module")
 def payer(desk: Host, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    app = "tests.conformance.products.langchain_agents:app"
+    app = "tests.conformance.products.agents.langchain_agents:app"
     with served(desk, app, tmp_path_factory.mktemp("langchain"), SLUGS):
         yield desk
 
@@ -120,9 +120,9 @@ def chats() -> Iterator[Answers]:
 def test_a_decision_in_the_ai_sdks_chat(payer: Host, chats: Answers, slug: str) -> None:
     for decision, text in DECISIONS[:2]:  # A chat cannot change arguments.
         question = {"agent": slug, "text": "pay Ann", "decision": decision}
-        told = chats({"url": payer.url, "key": payer.key, **question})
-        assert told["errors"] == []
-        assert told["text"].endswith(text)
+        reading = chats({"url": payer.url, "key": payer.key, **question})
+        assert reading["errors"] == []
+        assert reading["text"].endswith(text)
 
 
 @pytest.mark.parametrize("slug", SLUGS)

@@ -19,7 +19,7 @@ from tests.needs import need_module
 
 need_module("langgraph.graph")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
-APP = "tests.conformance.products.langgraph_agents:app"
+APP = "tests.conformance.products.agents.langgraph_agents:app"
 SLUGS = {"graph-plain": "/plain", "graph-default": "/default", "graph-outcome": "/outcome"}
 WEATHER = "It is sunny in Basel."
 USER = {"id": "u", "role": "user", "content": "weather?"}
@@ -75,7 +75,7 @@ def test_who_starts_a_run_in_another_format_has_that_answer(graphs: Host) -> Non
     with graphs.client() as client:
         ai_sdk = client.post(f"/api/chat/{slug}", json=question).text
         message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "weather?"}]}
-        sent = client.post(f"/a2a/{slug}/message:send", json={"message": message})
+        answer = client.post(f"/a2a/{slug}/message:send", json={"message": message})
         params = {"name": slug, "arguments": {"message": "weather?"}}
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         tool = client.post("/mcp", json=call).json()["result"]
@@ -86,7 +86,7 @@ def test_who_starts_a_run_in_another_format_has_that_answer(graphs: Host) -> Non
         "Chat Completions, streamed": streamed,
         "AI SDK": "".join(each["delta"] for each in deltas if each["type"] == "text-delta"),
         "A2A": "".join(
-            part["text"] for each in sent.json()["task"]["artifacts"] for part in each["parts"]
+            part["text"] for each in answer.json()["task"]["artifacts"] for part in each["parts"]
         ),
         "MCP": "".join(part["text"] for part in tool["content"]),
     } == dict.fromkeys(
@@ -108,13 +108,13 @@ def test_copilotkit_answers(graphs: Host, front_ends: Answers, slug: str, same_r
     """Its hook resolves a legacy question with ``command``, and both by the run that asked."""
     visit, thread = visits(front_ends, graphs), str(uuid4())
     ask = {"say": {"id": "u", "content": "pay"}}
-    told = visit(thread, ask, {**ANSWERS[slug], "sameRun": same_run}, agent=slug)
-    asking, answering = told["steps"]
+    reading = visit(thread, ask, {**ANSWERS[slug], "sameRun": same_run}, agent=slug)
+    asking, answering = reading["steps"]
     assert "CUSTOM" in asking["types"]
     assert answering["types"][-1] == "RUN_FINISHED"
-    contents = [each["content"] for each in told["messages"] if each["role"] == "assistant"]
+    contents = [each["content"] for each in reading["messages"] if each["role"] == "assistant"]
     assert contents == ['You said "yes".']
-    assert not told["pendingInterrupts"]
+    assert not reading["pendingInterrupts"]
     first, second = runs(graphs, thread)
     assert second["status"] == "succeeded"
     assert (first["run_id"] == second["run_id"]) is same_run
