@@ -10,6 +10,8 @@ from typing import Any
 
 from agui_host.dialects.ai_sdk.request import TEXT, VALUE
 from agui_host.protocol.errors import HostError
+from agui_host.protocol.fold.account import CORRECTION
+from agui_host.protocol.part_kinds import CALL
 from agui_host.protocol.questions import table
 from agui_host.protocol.strict_json import BadJson, loads
 from agui_host.protocol.wire.deltas import Part
@@ -20,6 +22,8 @@ NOT_JSON = "The arguments of this call are not JSON."
 LOG = "the log of the run"
 SERVER = {"dynamic": True, "providerExecuted": True}
 """A tool that the agent runs: the client has no type for it, and must not run it."""
+MOST_OPEN, LONGEST = 50, 16 * 1024
+"""Calls without a result, and characters of their arguments, among which a question finds its."""
 
 
 class Stream(RuleFold):
@@ -39,6 +43,7 @@ class Stream(RuleFold):
         self._approvals = set(approvals)
         self._room = Room(LOG)
         self._args: dict[str, tuple[Frame, Text]] = {}
+        self._open: dict[str, tuple[str, Any]] = {}
         self._texts: set[str] = set()
         self._activities = Activities()
         self._subagents = Subagents()
@@ -65,6 +70,7 @@ class Stream(RuleFold):
             "SUBAGENT_FINISHED": self._subagent,
             "SUBAGENT_ERROR": self._subagent,
             "CUSTOM": self._custom,
+            CORRECTION: self._corrected,
         }
         self._parts = {
             "TEXT_MESSAGE_CONTENT": self._text_part,
@@ -77,7 +83,7 @@ class Stream(RuleFold):
     def _run_started(self, event: Event) -> list[Frame]:
         body = event.get("input") or {}
         self._tools = frozenset(tool["name"] for tool in body.get("tools") or ())
-        self._args, self._texts = {}, set()
+        self._args, self._open, self._texts = {}, {}, set()
         metadata = {"messageMetadata": {"runId": event["runId"]}}
         first = {"type": "message-metadata", **metadata}
         if not self._began:
@@ -123,6 +129,8 @@ class Stream(RuleFold):
         """An interrupt as a request for approval; of a new call, if it is about none."""
         frames, call_id = [], question.get("toolCallId")
         if call_id not in self._calls:
+            call_id = self._call_of(question)
+        if call_id is None:
             call_id = f"interrupt-{question['id']}"
             asks = {"message": question["message"]} if question.get("message") else {}
             tool, asks = table.action_of(question) or (question["reason"], asks)
@@ -143,6 +151,17 @@ class Stream(RuleFold):
         if question.get("message"):
             request["reason"] = question["message"]
         return [*frames, request]
+
+    def _call_of(self, question: Event) -> str | None:
+        """The open call of the action that the question is about: LangChain does not name it.
+
+        As long as a call is open that no approval answers, the SDK's chat does not send by itself.
+        """
+        action = table.action_of(question)
+        keys = (key for key, call in self._open.items() if call == action)
+        if (key := next(keys, None)) is not None:
+            del self._open[key]
+        return key
 
     def _step(self, event: Event) -> list[Frame]:
         status = "started" if event["type"] == "STEP_STARTED" else "finished"
@@ -204,10 +223,24 @@ class Stream(RuleFold):
             value = loads(text.encode()) if text.strip() else {}
         except BadJson:
             return [{"type": "tool-input-error", **call, "input": text, "errorText": NOT_JSON}]
+        if len(text) <= LONGEST and len(self._open) < MOST_OPEN:
+            self._open[call["toolCallId"]] = call["toolName"], value
         return [{"type": "tool-input-available", **call, "input": value}]
+
+    def _corrected(self, event: Event) -> list[Frame]:
+        """Other arguments of a call that waits: the SDK takes the newest input."""
+        key, text = event["id"], event["content"]
+        if event["kind"] != CALL.start or text is None or key not in self._open:
+            return []
+        name, _ = self._open.pop(key)
+        call = {"toolCallId": key, "toolName": name, **({} if name in self._tools else SERVER)}
+        self._args[key] = call, Text(self._room)
+        self._args[key][1].add(text)
+        return self._call_end({"toolCallId": key})
 
     def _call_result(self, event: Event) -> list[Frame]:
         key, frames = event["toolCallId"], []
+        self._open.pop(key, None)
         if key not in self._calls:
             self._calls.add(key)
             call = {"toolCallId": key, "toolName": "tool", **SERVER, "input": {}}

@@ -13,7 +13,7 @@ from agui_host.dialects.alpine.asking import task_of, what_is_asked
 from agui_host.dialects.alpine.schema import EXTENSION_OF, EXTENSIONS, SCHEMA_VERSION
 from agui_host.protocol.deep_copy import deep_copy
 from agui_host.protocol.errors import HostError
-from agui_host.protocol.fold.account import SNAPSHOT, Account
+from agui_host.protocol.fold.account import SNAPSHOT, Account, events_of
 from agui_host.protocol.patch import PatchFailed, apply
 from agui_host.protocol.wire.deltas import Part
 from agui_host.protocol.wire.durations import YEAR_10000, text_of, timestamp_of
@@ -80,8 +80,11 @@ class Alpine:
         if event["type"] == SNAPSHOT:
             restated = self._account.restate(event)
             return list(islice((f for each in restated for f in self._fed(each)), MOST_FRAMES))
-        self._account.take(event)
-        return self._fed(event)
+        frames: list[Frame] = []
+        for each in events_of(event):
+            self._account.take(each)
+            frames += self._fed(each)
+        return frames
 
     def _fed(self, event: Event) -> list[Frame]:
         self._tag = self._owner(event) if "multi_agent" in self._wants else {}

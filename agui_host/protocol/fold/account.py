@@ -26,11 +26,21 @@ CORRECTION = "CORRECTION"
 
 ``content`` is its text now, None if it is gone.
 """
+WHOLE = "agui_host.arguments"
+"""In the end of a call that streamed none: the arguments that a snapshot brings later."""
 MOST_NAMES = 100
 """Ids of one part: a snapshot that gives it one more has another part, and this one is gone."""
 Wire = dict[str, Any]
 Digest = tuple[int, int]
 Key = tuple[str, str]
+
+
+def events_of(event: Event) -> tuple[Event, ...]:
+    """The events for which one of a corrected log stands: an end with ``WHOLE`` is two."""
+    if event["type"] != CALL.end or WHOLE not in event:
+        return (event,)
+    end = {name: value for name, value in event.items() if name != WHOLE}
+    return {**end, "type": CALL.content, "delta": event[WHOLE]}, end
 
 
 class Heard:

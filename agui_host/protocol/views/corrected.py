@@ -15,6 +15,7 @@ from agui_host.protocol.fold.account import (
     FOLLOWED,
     RESULT,
     SNAPSHOT,
+    WHOLE,
     Account,
     same_arguments,
 )
@@ -95,6 +96,12 @@ class Corrected:
         self._last = max((since for since, _ in entries.values()), default=0)
         self._seq = 0
         self._placed: set[Key] = set()
+        self._whole = True
+
+    def without_whole(self) -> "Corrected":
+        """For readers that know no ``WHOLE``: they find such arguments in the snapshot."""
+        self._whole = False
+        return self
 
     def see(self, stored: bytes) -> bytes:
         """The wire JSON of the next event; most are unchanged, and are not parsed."""
@@ -129,6 +136,8 @@ class Corrected:
             return _nothing(event)
         if event["type"] == RESULT:
             return {**event, "content": now}
+        if event["type"] == CALL.end and now and self._whole and key not in self._placed:
+            return {**event, WHOLE: now}  # It streamed none: LangGraph, of a whole call.
         if event["type"] != content:
             return event
         if key in self._placed:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from agui_host.protocol.deep_copy import deep_copy
-from agui_host.protocol.fold.account import SNAPSHOT, Account
+from agui_host.protocol.fold.account import SNAPSHOT, Account, events_of
 from agui_host.protocol.patch import PatchFailed, apply
 from agui_host.protocol.strict_json import dumps
 from agui_host.protocol.wire.deltas import Part
@@ -153,8 +153,11 @@ class RuleFold:
         """The frames for the next event of the log."""
         if event["type"] == SNAPSHOT:
             return self._restated(event)
-        self.account.take(event)
-        return self._fed(event)
+        frames: list[Frame] = []
+        for each in events_of(event):
+            self.account.take(each)
+            frames += self._fed(each)
+        return frames
 
     def part(self, event: Event) -> Part:
         """What this delta, and all that follow it in its part, become."""

@@ -5,26 +5,36 @@
 
 import { randomUUID } from "node:crypto";
 
-import { AbstractChat, DefaultChatTransport } from "ai";
+import {
+  AbstractChat,
+  DefaultChatTransport,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+} from "ai";
 
-import { ChatState, answerAll } from "./cases.mjs";
+import { ChatState, answerAll, until } from "./cases.mjs";
 
 class Chat extends AbstractChat {}
 
 await answerAll(async ({ url, key, agent, text, decision }) => {
   const errors = [];
+  let requests = 0;
+  const counted = (...request) => {
+    requests += 1;
+    return fetch(...request);
+  };
   const headers = { Authorization: `Bearer ${key}` };
   const chat = new Chat({
     id: randomUUID(),
     state: new ChatState(),
-    transport: new DefaultChatTransport({ api: `${url}/api/chat/${agent}`, headers }),
+    transport: new DefaultChatTransport({ api: `${url}/api/chat/${agent}`, headers, fetch: counted }),
+    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
     onError: (error) => void errors.push(error.message),
   });
   await chat.sendMessage({ text });
   const asked = chat.messages.at(-1).parts.find(({ state }) => state === "approval-requested");
+  // The chat sends it by itself, since no other call of the message is open.
   await chat.addToolApprovalResponse({ id: asked.approval.id, ...decision });
-  // By the application: the call that waits for the decision keeps the chat from sending by itself.
-  await chat.sendMessage();
+  await until(() => requests === 2 && chat.status === "ready");
   const words = chat.messages.at(-1).parts.filter(({ type }) => type === "text");
   return { text: words.map((part) => part.text).join(""), errors };
 });

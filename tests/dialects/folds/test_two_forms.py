@@ -42,6 +42,10 @@ def both_forms(messages: list[Event]) -> None:
     repeated = log([*streamed(messages), snapshot(whole[1:])])
     for name, read in READERS.items():
         assert read(repeated) == read(events), f"{name}: a snapshot that repeats says nothing new"
+    silent = [event for event in streamed(messages) if event["type"] != "TOOL_CALL_ARGS"]
+    late = log([*silent, snapshot(whole[1:])])
+    for name, read in READERS.items():
+        assert read(late) == read(events), f"{name}: arguments that only the snapshot has"
 
 
 def test_some_conversations() -> None:

@@ -55,5 +55,6 @@ async def ndjson(run: Run, alone: Alone | None = None) -> AsyncIterator[bytes]:
     """
     begins = None if alone is None else alone.begins
     corrected = await corrections.of_apart(run.pk, run.team_id, begins=begins)
-    async for page in payloads(run.pk, 0, run.journal.head, alone, corrected):
+    view = corrected and corrected.without_whole()
+    async for page in payloads(run.pk, 0, run.journal.head, alone, view):
         yield b"\n".join(page) + b"\n"
