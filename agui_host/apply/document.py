@@ -159,6 +159,7 @@ class TeamValues(Members):
     owner: str | None = None
     key_days: Annotated[int, Field(ge=1, le=MOST_KEY_DAYS)] | None = None
     second_factor: bool | None = None
+    time_zone: str | None = None
     limits: LimitValues | None = None
     members: dict[str, RoleName] = Field(default_factory=dict)
     domains: dict[str, RoleName | None] = Field(default_factory=dict)

@@ -44,6 +44,7 @@ def _team(team: Team) -> dict[str, Any]:
     members = {email: role for email, role in people.items() if email != owner}
     values: dict[str, Any] = {"name": team.name, "owner": owner, "key_days": team.key_days}
     values["second_factor"] = team.second_factor or None
+    values["time_zone"] = team.time_zone if team.time_zone != "UTC" else None
     values["limits"] = {
         name: value for name in limits.NAMES if (value := getattr(own, name, None)) is not None
     }

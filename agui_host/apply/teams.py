@@ -9,6 +9,8 @@ from agui_host.apply.document import BadFile, LimitValues, TeamValues
 from agui_host.apply.sign_in import apply_sign_in
 from agui_host.apply.team_keys import apply_key
 from agui_host.backends.postgres import clock
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.zones import zone
 from agui_host.runtimes.create_team import create_team
 from agui_host.teams import audit
 from agui_host.teams.access import invitations
@@ -18,7 +20,7 @@ from agui_host.teams.revocation import revoked
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-RULES = ("key_days", "second_factor")
+RULES = ("key_days", "second_factor", "time_zone")
 
 
 def apply_team(slug: str, values: TeamValues, changes: Changes) -> Team:
@@ -63,8 +65,13 @@ def _has_owner(team: Team) -> bool:
 def _apply_rules(team: Team, values: TeamValues, changes: Changes) -> None:
     members = values.present()
     rules = {name: members[name] for name in RULES if name in members}
-    if rules.get("second_factor", ...) is None:
-        del rules["second_factor"]
+    for name in ("second_factor", "time_zone"):
+        if rules.get(name, ...) is None:
+            del rules[name]
+    try:
+        zone(rules.get("time_zone", team.time_zone))
+    except Invalid as invalid:
+        raise BadFile(f"teams.{team.slug}.time_zone: {invalid.message}") from None
     if names := changes.difference(team.slug, team, rules):
         team.save(update_fields=names)
         audit.record(BY, team, "team.rules", **{name: rules[name] for name in names})

@@ -159,6 +159,7 @@ class TeamAdmin(Audited[Team]):
     search_fields = ["name", "slug"]
     ordering = ["slug"]
     readonly_fields = ["created_at"]
+    exclude = ["time_zone"]  # The team's own page has it.
     inlines = [MembershipInline, LimitsInline]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Team]:

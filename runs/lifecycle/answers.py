@@ -7,7 +7,7 @@ import json
 from uuid import UUID
 
 from agui_host.backends.postgres import clock, turns
-from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest, following
+from agui_host.protocol.input.run_agent_input import OnBusy, following
 from agui_host.runtimes.models import Agent
 from agui_host.teams.actors import Acting, actor
 from agui_host.teams.limits import limits_of
@@ -63,13 +63,9 @@ def _complete(interrupt: Interrupt) -> ResumePlan | None:
 def _start(interrupt: Interrupt, agent: Agent, answers: ResumePlan, by: Acting) -> Run:
     limits = limits_of(interrupt.team)
     admission.check(interrupt.team_id, limits)
-    request = _request(interrupt)
+    # The work goes on as it was asked.
+    body = json.loads(interrupt.run.input or "{}")
+    request = following(body, interrupt.thread.thread_id, OnBusy.ENQUEUE)
     return lifecycle.insert(
         interrupt.team, interrupt.thread, agent, request, actor(by), answers, limits=limits
     )
-
-
-def _request(interrupt: Interrupt) -> RunRequest:
-    """The input of the run that brings the answers: the work goes on as it was asked."""
-    body = json.loads(interrupt.run.input or "{}")
-    return following(body, interrupt.thread.thread_id, OnBusy.ENQUEUE)

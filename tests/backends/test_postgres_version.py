@@ -37,6 +37,14 @@ def test_it_is_migrated_from_nothing() -> None:
     assert len(executor.loader.applied_migrations) > 50
 
 
+@pytest.mark.django_db
+def test_no_statement_is_compiled() -> None:
+    """Debian's PostgreSQL does so by default, and needs ten times as long for a search."""
+    with connection.cursor() as cursor:
+        cursor.execute("show jit")
+        assert cursor.fetchone()[0] == "off"
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("step", ["busy", "idle"])
 def test_a_transaction_has_its_limit(step: str) -> None:

@@ -37,6 +37,8 @@ SNAKE = {
 }
 OF_ONE_REQUEST = frozenset(("regenerate", "edit", "command", "agentId", "onBusy"))
 """Members of ``forwardedProps`` that a later request of the same work does not have."""
+SCRIPT = "script"
+"""What the ``scripted`` agent plays: an answer's run would begin it again, and ask again."""
 
 
 class OnBusy(StrEnum):
@@ -125,7 +127,7 @@ def following(body: Mapping[str, Any], thread_id: str, on_busy: OnBusy) -> RunRe
         "tools": body.get("tools", []),
         "context": body.get("context", []),
         "state": {},
-        "forwardedProps": lasting(body),
+        "forwardedProps": {k: v for k, v in lasting(body).items() if k != SCRIPT},
     }
     return RunRequest(thread_id, run_id, None, on_busy, follower, "")
 
