@@ -39,7 +39,7 @@ def test_it_is_migrated_from_nothing() -> None:
 
 @pytest.mark.django_db
 def test_no_statement_is_compiled() -> None:
-    """Debian's PostgreSQL does so by default, and needs ten times as long for a search."""
+    """Debian's PostgreSQL does so by default, which takes longer than a search."""
     with connection.cursor() as cursor:
         cursor.execute("show jit")
         assert cursor.fetchone()[0] == "off"

@@ -43,7 +43,7 @@ class Stream(RuleFold):
         self._approvals = set(approvals)
         self._room = Room(LOG)
         self._args: dict[str, tuple[Frame, Text]] = {}
-        self._open: dict[str, tuple[str, Any]] = {}
+        self._open: dict[str, tuple[Frame, Any]] = {}
         self._texts: set[str] = set()
         self._activities = Activities()
         self._subagents = Subagents()
@@ -158,7 +158,8 @@ class Stream(RuleFold):
         As long as a call is open that no approval answers, the SDK's chat does not send by itself.
         """
         action = table.action_of(question)
-        keys = (key for key, call in self._open.items() if call == action)
+        calls = self._open.items()
+        keys = (key for key, (call, value) in calls if (call["toolName"], value) == action)
         if (key := next(keys, None)) is not None:
             del self._open[key]
         return key
@@ -224,16 +225,21 @@ class Stream(RuleFold):
         except BadJson:
             return [{"type": "tool-input-error", **call, "input": text, "errorText": NOT_JSON}]
         if len(text) <= LONGEST and len(self._open) < MOST_OPEN:
-            self._open[call["toolCallId"]] = call["toolName"], value
+            self._open[call["toolCallId"]] = call, value
         return [{"type": "tool-input-available", **call, "input": value}]
 
     def _corrected(self, event: Event) -> list[Frame]:
-        """Other arguments of a call that waits: the SDK takes the newest input."""
+        """Other arguments of an open call: the SDK takes the newest input.
+
+        A tool of the client is not called twice.
+        """
         key, text = event["id"], event["content"]
         if event["kind"] != CALL.start or text is None or key not in self._open:
             return []
-        name, _ = self._open.pop(key)
-        call = {"toolCallId": key, "toolName": name, **({} if name in self._tools else SERVER)}
+        call, _ = self._open[key]
+        if call["toolName"] in self._tools:
+            return []
+        self._open.pop(key)
         self._args[key] = call, Text(self._room)
         self._args[key][1].add(text)
         return self._call_end({"toolCallId": key})

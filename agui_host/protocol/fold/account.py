@@ -26,8 +26,11 @@ CORRECTION = "CORRECTION"
 
 ``content`` is its text now, None if it is gone.
 """
-WHOLE = "agui_host.arguments"
-"""In the end of a call that streamed none: the arguments that a snapshot brings later."""
+WHOLE = "WHOLE_CALL_END"
+"""The end of a call that streamed no arguments, with the ``delta`` that a snapshot brings later.
+
+No log contains one: ``Corrected`` makes it for the folds of dialects.
+"""
 MOST_NAMES = 100
 """Ids of one part: a snapshot that gives it one more has another part, and this one is gone."""
 Wire = dict[str, Any]
@@ -36,11 +39,11 @@ Key = tuple[str, str]
 
 
 def events_of(event: Event) -> tuple[Event, ...]:
-    """The events for which one of a corrected log stands: an end with ``WHOLE`` is two."""
-    if event["type"] != CALL.end or WHOLE not in event:
+    """The events for which one of a corrected log stands: a ``WHOLE`` is two."""
+    if event["type"] != WHOLE:
         return (event,)
-    end = {name: value for name, value in event.items() if name != WHOLE}
-    return {**end, "type": CALL.content, "delta": event[WHOLE]}, end
+    end = {name: value for name, value in event.items() if name != "delta"}
+    return {**event, "type": CALL.content}, {**end, "type": CALL.end}
 
 
 class Heard:

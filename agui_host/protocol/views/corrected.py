@@ -137,7 +137,7 @@ class Corrected:
         if event["type"] == RESULT:
             return {**event, "content": now}
         if event["type"] == CALL.end and now and self._whole and key not in self._placed:
-            return {**event, WHOLE: now}  # It streamed none: LangGraph, of a whole call.
+            return {**event, "type": WHOLE, "delta": now}
         if event["type"] != content:
             return event
         if key in self._placed:

@@ -73,3 +73,22 @@ def test_a_call_with_a_result_waits_for_nothing() -> None:
     result = {"type": "TOOL_CALL_RESULT", "toolCallId": "c", "messageId": "x", "content": "done"}
     call, own = tools_of(log(question(pay(amount=5)), result, streams=True))
     assert (call["state"], own["toolCallId"]) == ("output-available", "interrupt-q")
+
+
+def test_a_tool_of_the_client_is_called_once() -> None:
+    """The arguments that a snapshot brings later come too late for it."""
+    events = log(question(pay(amount=5)), streams=False)
+    events[0]["input"]["tools"] = [{"name": "pay", "description": "", "parameters": {}}]
+    stream = Stream("m")
+    chunks = [chunk for event in events for chunk in stream.feed(event)]
+    calls = [chunk for chunk in chunks if chunk["type"] == "tool-input-available"]
+    assert [call["input"] for call in calls if call["toolCallId"] == "c"] == [{}]
+
+
+def test_an_agent_cannot_name_arguments_in_an_end() -> None:
+    """Only the host's own view of a log has ends with arguments."""
+    events = log(question(), streams=True)
+    end = next(event for event in events if event["type"] == "TOOL_CALL_END")
+    end |= {"delta": 5, "agui_host.arguments": 5}
+    (part,) = [each for each in tools_of(events) if each["toolCallId"] == "c"]
+    assert part["input"] == {"amount": 5}
