@@ -135,7 +135,7 @@ def of(principal: Principal, way: str, days: int, number: int = 1) -> Page:
         query=own,
         hidden=total["runs"] - listed["runs"],
         next=number + 1 if len(sums) > ROWS else None,
-        csv=f"{reverse('api-usage')}?{query}",
+        csv="" if way == "model" else f"{reverse('api-usage')}?{query}",
         now=Sums(total, _p95(principal, period)),
         before=Sums(dict.fromkeys(figures.MEASURES, 0) | earlier, _p95(principal, before)),
     )

@@ -1,4 +1,4 @@
-"""The usage resource: runs, tokens and cost by agent, person, model and day; JSON or CSV."""
+"""The usage resource: runs, tokens and cost by agent, person and day, as JSON or CSV."""
 
 from datetime import datetime
 from typing import Any
@@ -26,16 +26,17 @@ MOST = 10_000
 """Rows of one answer."""
 QUERY = ("by", "since", "until", "format")
 FORMATS = ("json", "csv")
+BY = frozenset(("agent", "person", "day"))
 
 
 class BadGrouping(Invalid):
-    """Write by=agent, by=person, by=model, by=day, or several of them with commas between."""
+    """Write by=agent, by=person, by=day, or several of them with commas between."""
 
     code = "invalid_by"
 
 
 class UsageRowSerializer(serializers.Serializer[dict[str, Any]]):
-    """The usage of an agent, a person or key, a model, on a day; null for all others of ``by``.
+    """The usage of an agent, a person or key, on a day; null for what ``by`` does not name.
 
     A run counts on the day (UTC) on which it was requested, with its tokens and cost
     when it ended, however it ended.
@@ -45,13 +46,8 @@ class UsageRowSerializer(serializers.Serializer[dict[str, Any]]):
     person = serializers.CharField(
         allow_null=True, help_text="Who started the runs, as in `started_by` of runs."
     )
-    model = serializers.CharField(
-        allow_null=True, help_text="As agents report it; empty: none was reported."
-    )
     day = serializers.DateField(allow_null=True)
-    runs = serializers.IntegerField(
-        help_text="Also runs that have not ended; of a model, each run that used it."
-    )
+    runs = serializers.IntegerField(help_text="Also runs that have not ended.")
     succeeded = serializers.IntegerField()
     interrupted = serializers.IntegerField(help_text="Ended with a question.")
     cancelled = serializers.IntegerField()
@@ -90,7 +86,7 @@ class TeamUsage(APIView):
                 "by",
                 str,
                 required=True,
-                description="`agent`, `person`, `model`, `day`, or several: `agent,day`.",
+                description="`agent`, `person`, `day`, or several: `agent,day`.",
             ),
             OpenApiParameter(
                 "since", OpenApiTypes.DATETIME, description="Default: 30 days, with today."
@@ -104,7 +100,7 @@ class TeamUsage(APIView):
         },
     )
     def get(self, request: Request) -> Response | HttpResponse:
-        """Runs, tokens and cost by agent, person, model and day, exact at that moment."""
+        """Runs, tokens and cost by agent, person and day, exact at the moment of the answer."""
         refuse_unknown(request, QUERY)
         query = request.query_params
         names = _names(query.get("by", ""))
@@ -115,7 +111,7 @@ class TeamUsage(APIView):
             _moment(query.get("since"), "since"), _moment(query.get("until"), "until")
         )
         sums = _read(request, names, period)
-        rows = [dict.fromkeys(figures.KEYS) | row for row in sums[:MOST]]
+        rows = [dict.fromkeys(BY) | row for row in sums[:MOST]]
         if form == "csv":
             return as_csv(names, rows)
         values = {
@@ -132,13 +128,13 @@ def _read(request: Request, names: set[str], period: Period) -> list[dict[str, A
 
 def as_csv(names: set[str], rows: list[dict[str, Any]]) -> HttpResponse:
     """The rows as a file, with a line of names first."""
-    head = [name for name in FIELDS if name not in figures.KEYS or name in names]
+    head = [name for name in FIELDS if name not in BY or name in names]
     return csv_cells.as_file("usage", [head, *([row[name] for name in head] for row in rows)])
 
 
 def _names(text: str) -> set[str]:
     names = [name.strip() for name in text.split(",")]
-    if not set(names) <= figures.KEYS.keys() or len(set(names)) != len(names):
+    if not set(names) <= BY or len(set(names)) != len(names):
         raise BadGrouping(details={"path": "by"})
     return set(names)
 
