@@ -164,7 +164,7 @@ def remove(principal: Principal, budget_id: UUID) -> None:
 
 def state(row: Budget) -> str:
     """``ok``, ``warning`` from 80 % of the budget, ``spent``."""
-    if row.used >= row.max:
+    if row.is_spent:
         return "spent"
     return "warning" if row.used >= row.max * WARN_AT else "ok"
 

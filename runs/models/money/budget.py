@@ -77,6 +77,11 @@ class Budget(TeamOwned):
     def __str__(self) -> str:
         return f"{self.unit} of {self.scope} {self.of}"
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing of it is left."""
+        return bool(self.used >= self.max)
+
 
 class BudgetedRun(TeamOwned):
     """The spending of a run so far, of which ``Spent`` has the parts; removed after its end.

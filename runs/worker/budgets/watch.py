@@ -30,11 +30,11 @@ class Spent(RunFailed):
     """A budget is spent; ``question`` ends the run if the budget asks."""
 
     def __init__(self, budget: Budget, run: Run) -> None:
-        is_spent = budget.used >= budget.max
+        state = "is spent" if budget.is_spent else "has no room next to the other runs"
         super().__init__(
             RunErrorCode.BUDGET_EXCEEDED,
             f"The budget of {budget.max.normalize():,f} {budget.unit} for {budget.scope}"
-            f" {budget.of} {'is spent' if is_spent else 'has no room next to the other runs'}.",
+            f" {budget.of} {state}.",
         )
         self.question = asking.question(budget) if asking.should_ask(budget, run) else None
 
@@ -69,8 +69,8 @@ class Watch:
         """
         pause, until = FIRST_PAUSE, time.monotonic() + LONGEST_WAIT
         while (budget := await db(spending.begin, self.run.pk)) is not None:
-            is_spent = budget.used >= budget.max
-            if is_spent or self.run.parent_id is not None or time.monotonic() >= until:
+            is_over = time.monotonic() >= until
+            if budget.is_spent or self.run.parent_id is not None or is_over:
                 raise Spent(budget, self.run)
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)

@@ -81,7 +81,7 @@ def play(keys: list[UUID], chance: random.Random, calls: Iterator[int]) -> list[
             refused = spending.begin(key)
             if refused is None:
                 spent[key] = 0
-            if refused is None or refused.used >= refused.max:
+            if refused is None or refused.is_spent:
                 waiting.remove(key)
             continue
         sizes.append(next(calls))
@@ -148,7 +148,7 @@ def test_at_the_same_time(cast: Cast, budget: Budget, learns: bool) -> None:
             try:
                 tokens = 0
                 while (refused := spending.begin(key)) is not None:
-                    if refused.used >= refused.max:
+                    if refused.is_spent:
                         return 0
                 while spending.report(key, Total(tokens + CALL)) is None:
                     tokens += CALL
