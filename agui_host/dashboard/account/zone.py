@@ -5,7 +5,7 @@ A script reports the browser's zone. A cookie keeps the choice of UTC, for this 
 
 import re
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import TypeVar
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -19,9 +19,13 @@ CLOCK, IN_UTC = "clock", "utc"
 YEAR = 365 * 24 * 3600
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2}")
 UTC = ZoneInfo("UTC")
-NAMES = tuple(sorted(available_timezones() - {"localtime"}))
-"""The time zones of this machine."""
 R = TypeVar("R")
+
+
+@cache
+def names() -> frozenset[str]:
+    """The time zones of this machine; the first call reads hundreds of files."""
+    return frozenset(available_timezones() - {"localtime"})
 
 
 def of(request: HttpRequest) -> ZoneInfo:
@@ -62,4 +66,4 @@ def in_zone(view: Callable[..., R]) -> Callable[..., R]:
 
 
 def _named(name: str) -> ZoneInfo:
-    return ZoneInfo(name) if name in NAMES else UTC
+    return ZoneInfo(name) if name in names() else UTC

@@ -5,7 +5,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from agui_host.dashboard.account.zone import NAMES
+from agui_host.dashboard.account.zone import names
 from agui_host.dashboard.forms import submitted
 from agui_host.dashboard.pages import both
 from agui_host.teams.access import members
@@ -16,7 +16,9 @@ class TeamForm(forms.Form):
     """The name and the time zone; the verb decides who changes them."""
 
     name = forms.CharField(label="Name", max_length=120)
-    time_zone = forms.ChoiceField(label="Time zone", choices=[(name, name) for name in NAMES])
+    time_zone = forms.ChoiceField(
+        label="Time zone", choices=lambda: [(name, name) for name in sorted(names())]
+    )
 
 
 @both
