@@ -7,10 +7,11 @@ from datetime import date, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from django.urls import reverse
+from django.http import HttpResponse
 
 from agui_host.backends.postgres import clock
 from agui_host.dashboard.overview.overview import address, text_of
+from agui_host.teams.api import csv_cells
 from agui_host.teams.authentication import Principal
 from runs.access.usage import figures, limits
 from runs.access.usage.figures import DAY, Period, Reach
@@ -20,6 +21,8 @@ PERIODS = (1, 7, 30, 90)
 USUAL = 30
 ROWS = 100
 """Rows of a page."""
+LINES = 10_000
+"""Rows of a file."""
 WAYS = ("agent", "person", "model", "day")
 NAMES = {
     "concurrent_runs": "Runs at once",
@@ -114,15 +117,13 @@ class Page:
 
 def of(principal: Principal, way: str, days: int, number: int = 1) -> Page:
     """A page of the usage of the team in the latest days, with today."""
-    today = figures.day_of(clock.now())
-    period = Period(today - (days - 1) * DAY, today + DAY)
+    period = _latest(days)
     keys = figures.by({way})
     sums = figures.read(principal, keys, period, most=ROWS * number + 1)[ROWS * (number - 1) :]
     total = _sum(figures.read(principal, {"whole": "1"}, period))
     listed = _sum(figures.read(principal, {"whole": "1"}, period, listed=True))
     own = {"since": text_of(period.since)}
     rows = [Row(str(row[way]), row, _query(way, row[way], own)) for row in sums[:ROWS]]
-    query = urlencode({"by": way, "since": text_of(period.since), "format": "csv"})
     before = Period.before(days)
     earlier = Counter[str]()
     for part in before.parts():
@@ -135,10 +136,16 @@ def of(principal: Principal, way: str, days: int, number: int = 1) -> Page:
         query=own,
         hidden=total["runs"] - listed["runs"],
         next=number + 1 if len(sums) > ROWS else None,
-        csv="" if way == "model" else f"{reverse('api-usage')}?{query}",
+        csv=f"?{urlencode({'by': way, 'days': days, 'format': 'csv'})}",
         now=Sums(total, _p95(principal, period)),
         before=Sums(dict.fromkeys(figures.MEASURES, 0) | earlier, _p95(principal, before)),
     )
+
+
+def as_csv(principal: Principal, way: str, days: int) -> HttpResponse:
+    """All rows of the table as a file."""
+    rows = figures.read(principal, figures.by({way}), _latest(days), most=LINES)
+    return csv_cells.as_file("usage", figures.table({way}, rows))
 
 
 def meters(principal: Principal, names: Collection[str] = NAMES) -> list[Meter]:
@@ -162,6 +169,11 @@ LATE = {
 def late() -> list[str]:
     """The chores of the host that are late at present."""
     return [LATE[chore] for chore in lags.late()]
+
+
+def _latest(days: int) -> Period:
+    today = figures.day_of(clock.now())
+    return Period(today - (days - 1) * DAY, today + DAY)
 
 
 def _sum(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -40,16 +40,16 @@ def home(request: HttpRequest, principal: Principal) -> HttpResponse:
 @reading
 def spending(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The usage of the team, its limits, and the prices of its models."""
-    way = request.GET.get("by", usage.WAYS[0])
+    way = request.GET.get("by", "")
+    way = way if way in usage.WAYS else usage.WAYS[0]
+    days = _days(request, usage.PERIODS, usage.USUAL)
+    if request.GET.get("format") == "csv":
+        return usage.as_csv(principal, way, days)
+    number = whole(request.GET.get("page", ""), 1, MOST_PAGES) or 1
     own = prices.own(principal)
     context = {
         "principal": principal,
-        "usage": usage.of(
-            principal,
-            way if way in usage.WAYS else usage.WAYS[0],
-            _days(request, usage.PERIODS, usage.USUAL),
-            whole(request.GET.get("page", ""), 1, MOST_PAGES) or 1,
-        ),
+        "usage": usage.of(principal, way, days, number),
         "meters": usage.meters(principal),
         "late": usage.late(),
         "periods": usage.PERIODS,

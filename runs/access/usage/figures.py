@@ -6,7 +6,7 @@ and the runs that have not ended. All of the team's runs count, also those in pr
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -227,6 +227,13 @@ def rows(
 def by(names: set[str]) -> dict[str, str]:
     """The ``keys`` of ``read`` for some of agent, person, model and day."""
     return {name: expression for name, expression in KEYS.items() if name in names}
+
+
+def table(names: set[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Any]]:
+    """The rows as lines of a file, with a line of names first."""
+    head = [*by(names), *MEASURES]
+    yield head
+    yield from ([row[name] for name in head] for row in rows)
 
 
 def durations(

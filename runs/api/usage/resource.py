@@ -70,9 +70,6 @@ class UsageSerializer(serializers.Serializer[dict[str, Any]]):
     results = UsageRowSerializer(many=True)
 
 
-FIELDS = tuple(UsageRowSerializer().fields)
-
-
 class TeamUsage(APIView):
     """The usage of the caller's team."""
 
@@ -113,7 +110,7 @@ class TeamUsage(APIView):
         sums = _read(request, names, period)
         rows = [dict.fromkeys(BY) | row for row in sums[:MOST]]
         if form == "csv":
-            return as_csv(names, rows)
+            return csv_cells.as_file("usage", figures.table(names, rows))
         values = {
             "since": period.since, "until": period.until, "more": len(sums) > MOST,
             "results": rows,
@@ -124,12 +121,6 @@ class TeamUsage(APIView):
 @reading
 def _read(request: Request, names: set[str], period: Period) -> list[dict[str, Any]]:
     return figures.read(principal_of(request), figures.by(names), period, most=MOST + 1)
-
-
-def as_csv(names: set[str], rows: list[dict[str, Any]]) -> HttpResponse:
-    """The rows as a file, with a line of names first."""
-    head = [name for name in FIELDS if name not in BY or name in names]
-    return csv_cells.as_file("usage", [head, *([row[name] for name in head] for row in rows)])
 
 
 def _names(text: str) -> set[str]:
