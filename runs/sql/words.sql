@@ -5,7 +5,8 @@
 -- stretch's matches without reading others. After a stretch with few matches the next stretch is
 -- four times as long, after one with many it is shorter: so frequent, rare and old words cost the
 -- same. The planner knows neither which words occur together nor when, so it can use only the
--- index.
+-- index. There, two conditions with the stretch first are cheaper than one: the scan of the words
+-- jumps to the stretch, and ends when they have no run as new as it.
 create function agui_matches(
     prefix text, query tsquery, below uuid, enough integer, top integer,
     out runs uuid[], out complete boolean
@@ -25,8 +26,8 @@ begin
         stretch := (behind - 1) >> (2 * level);
         batch := array(
             select run_id from runs_wordsreached
-             where words @@ (
-                    query && format('%L', prefix || '#' || level || '.' || stretch)::tsquery)
+             where words @@ format('%L', prefix || '#' || level || '.' || stretch)::tsquery
+               and words @@ query
                and run_id < below
              limit case when level > 0 then 2 * enough end);
         if level > 0 and cardinality(batch) = 2 * enough then

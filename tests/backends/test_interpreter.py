@@ -76,17 +76,24 @@ def test_a_full_collection_is_due_after_a_while_and_later_if_it_took_long() -> N
         collected("stop", {"generation": 1})
         return gc.get_threshold()[2] == interpreter.FULL
 
+    def full(garbage: int) -> None:
+        nonlocal now
+        collected("start", {"generation": 2, "collected": 0})
+        now += 1.0
+        collected("stop", {"generation": 2, "collected": garbage})
+        assert gc.get_threshold()[2] == interpreter.NEVER
+
     try:
         assert not due()
         now += interpreter.FULL_EVERY
         assert due()
-        collected("start", {"generation": 2})
-        now += 1.0
-        collected("stop", {"generation": 2})
-        assert gc.get_threshold()[2] == interpreter.NEVER
+        full(0)
         now += interpreter.RESTS - 1
         assert not due()
         now += 1
+        assert due()
+        full(10_000 * len(gc.get_objects(2)))  # nearly all of it was garbage
+        now += interpreter.FULL_EVERY
         assert due()
     finally:
         gc.set_threshold(*thresholds)
