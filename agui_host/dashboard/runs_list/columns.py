@@ -2,20 +2,28 @@
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Left
 from django.http import QueryDict
+from django.template import loader
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from events.models import Finding
 from runs.models import Interrupt, Run
+
+if TYPE_CHECKING:
+    from django.template.backends.base import _EngineTemplate
 
 NAME = "columns"
 USAGE_CHARACTERS = 20_000
 """A longer usage is not added up."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Column:
     """``name`` is used in the address; ``runs/cells/`` has the template of its cells.
 
@@ -27,15 +35,17 @@ class Column:
     is_number: bool = False
     counts: str = ""
 
-    @property
-    def template(self) -> str:
-        return f"runs/cells/{'count' if self.counts else self.name}.html"
+    @cached_property
+    def template(self) -> "_EngineTemplate":
+        return loader.get_template(f"runs/cells/{'count' if self.counts else self.name}.html")
 
-    @property
-    def classes(self) -> str:
+    @cached_property
+    def opening(self) -> SafeString:
+        """The beginning of a cell."""
         # The style of "title" is that of a page's head.
         name = "topic" if self.name == "title" else self.name
-        return f"num {name}" if self.is_number else name
+        classes = f"num {name}" if self.is_number else name
+        return format_html('<td class="{}" data-label="{}">', classes, self.label.lower())
 
 
 COLUMNS = {
