@@ -93,6 +93,10 @@ class Walk:
         """Count again."""
         self._on = True
 
+    def forget(self) -> None:
+        """Begin with no steps again."""
+        self._codes.clear()
+
     def _profile(self, frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         if code in CHORES:  # a coroutine is called and returns around each of its pauses
