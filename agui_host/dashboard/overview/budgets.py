@@ -42,17 +42,27 @@ AT_LIMIT = [
 
 
 class ChangeForm(forms.Form):
-    """The amount of a budget, and how a run ends at its limit."""
+    """The amount of a budget, the room for a model call, and how a run ends at its limit."""
 
     amount = forms.DecimalField(label="Amount", min_value=0, max_digits=18, decimal_places=6)
     at_limit = forms.ChoiceField(label="Once spent", choices=AT_LIMIT)
+    reserve = forms.DecimalField(
+        label="Reserve for a model call (empty: the largest so far)",
+        min_value=0,
+        max_digits=18,
+        decimal_places=6,
+        required=False,
+    )
 
     def values(self, unit: str) -> dict[str, Any]:
         """The form's values, as the verbs take them."""
         amount: Decimal = self.cleaned_data["amount"]
         if unit == Unit.TOKENS:
             amount = amount.quantize(Decimal(1))
-        return {unit: amount, "at_limit": self.cleaned_data["at_limit"]}
+        values = {unit: amount, "at_limit": self.cleaned_data["at_limit"]}
+        if "reserve" in self.data:  # a page of an earlier release has no such field
+            values["reserve"] = self.cleaned_data["reserve"]
+        return values
 
 
 class BudgetForm(ChangeForm):
@@ -67,7 +77,7 @@ class BudgetForm(ChangeForm):
     unit = forms.ChoiceField(label="In", choices=UNITS)
     period = forms.ChoiceField(label="Period", choices=PERIODS, required=False)
 
-    field_order = ("scope", "of", "amount", "unit", "period", "at_limit")
+    field_order = ("scope", "of", "amount", "unit", "period", "at_limit", "reserve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,16 @@ class Row:
     def amount(self) -> str:
         """The amount as its field shows it. A form for each row would double the page's time."""
         return f"{self.budget.max.normalize():f}"
+
+    @property
+    def reserve(self) -> str:
+        """The reserve as its field shows it; empty if the budget learns it."""
+        return "" if self.budget.reserve is None else f"{self.budget.reserve.normalize():f}"
+
+    @property
+    def room(self) -> float:
+        """How much each run that is going keeps free."""
+        return float(self.budget.largest if self.budget.reserve is None else self.budget.reserve)
 
     @property
     def warns(self) -> float:

@@ -49,6 +49,28 @@ def test_an_owner_makes_changes_and_deletes_one(cast: Cast, browse: Browse) -> N
     assert not Budget.objects.for_team(cast.team).exists()
 
 
+def test_the_reserve_is_learned_or_set(cast: Cast, browse: Browse) -> None:
+    owner = browse(cast.alice)
+    owner.post("/budgets/", NEW)
+    row = Budget.objects.for_team(cast.team).get()
+    assert row.reserve is None
+    assert "No call was counted yet" in page(owner)
+    Budget.objects.filter(pk=row.pk).update(calls=3, largest="1234.5")
+    assert "Reserve for a model call: $1,234.50, the largest so far" in page(browse(cast.vera))
+    change, terms = f"/budgets/{row.pk}/change", {"amount": "50", "at_limit": "ask"}
+    owner.post(change, terms | {"reserve": "0.25"})
+    text = page(owner)
+    assert "Reserve for a model call: $0.25<" in text
+    assert 'name="reserve" value="0.25"' in text
+    owner.post(change, terms)  # the form of an earlier release
+    assert "Reserve for a model call: $0.25<" in page(owner)
+    owner.post(change, terms | {"reserve": ""})
+    assert "the largest so far" in page(owner)
+    assert owner.post(change, terms | {"reserve": "-1"}).status_code == 422
+    owner.post("/budgets/", NEW | {"unit": "tokens", "reserve": "9000"})
+    assert "Reserve for a model call: 9,000 tokens<" in page(owner)
+
+
 def test_many_budgets_have_pages(cast: Cast, browse: Browse) -> None:
     client = browse(cast.alice)
     Budget.objects.bulk_create(
