@@ -6,16 +6,15 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
-from agui_host.dashboard import filters, histogram, search
-from agui_host.dashboard.filters import ListFilter
+from agui_host.dashboard import histogram
 from agui_host.dashboard.runs_list import columns, sorting
-from agui_host.dashboard.runs_list.texts import Containing
 from agui_host.protocol.errors import BadRequest
 from agui_host.teams.authentication import Principal
 from runs.access import access
 from runs.api.filters import BY_ID
-from runs.lifecycle.words import search as words
-from runs.models import ACTIVE, BODIES, Run
+from runs.api.listing import filters
+from runs.api.listing.search import HEAVY, Search
+from runs.models import ACTIVE, Run
 
 PAGE = 50
 MOST_NEW = 99
@@ -23,8 +22,6 @@ WITHOUT_CONTROL = (
     "agent_version", "issue", "run_id", "tag", "took", "findings", "tool", "model", "thumb",
     "created_after", "created_before",
 )  # fmt: skip
-HEAVY = (*BODIES, "agent__settings")
-"""Columns that can hold megabytes; no row shows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,56 +33,6 @@ class Page:
     newer: str | None
     newest: str | None
     """The newest run's id, for comparison with later runs; "" without runs; None on other pages."""
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """A team's runs that pass the filters of an address; none if a filter makes no sense.
-
-    ``query`` is the address with the tokens of its ``q`` as separate parameters.
-    """
-
-    runs: QuerySet[Run]
-    query: QueryDict
-    problems: list[str]
-    words: list[str]
-    containing: Containing | None = None
-    """For a text that many runs contain."""
-
-    @property
-    def newest(self) -> QuerySet[Run]:
-        """The runs, or the newest of so many that to count them all would take long."""
-        return self.runs if self.containing is None else self.containing.newest()[0]
-
-
-def matching(principal: Principal, address: QueryDict) -> Search:
-    """Read the filters of an address, and the text in its box."""
-    query, box = search.expanded(address, principal.label)
-    run_filter = ListFilter(query, access.visible(principal).defer(*HEAVY))
-    run_filter.principal = principal
-    problems = list(box.problems)
-    for name, errors in run_filter.errors.items():
-        problems += [f"{name}: {error}" for error in errors]
-    if problems:
-        return Search(run_filter.queryset.none(), query, problems, [])
-    text, order = query.get("q", ""), filters.ordering(query)
-    runs, matches = run_filter.qs, None
-    if text:
-        # Words are of the whole thread, which not everybody sees who sees a run of it.
-        runs = runs.filter(access.of_seen_threads(principal))
-        matches = words.newest(principal.team.pk, text)
-        if matches.complete:
-            few = words.containing(runs, principal.team.pk, text, matches)
-            return Search(filters.passing(few, query), query, [], box.words)
-    candidates = ListFilter(query, Run.objects.for_team(principal.team))
-    candidates.principal = principal
-    runs = filters.narrowed(runs, candidates, query, order)
-    if matches is None:
-        return Search(runs, query, [], box.words)
-    containing = Containing(runs, principal.team, text, matches)
-    # Those before some time are no newest ones.
-    shortcut = not any(query.get(name) for name in ("until", "created_before"))
-    return Search(containing.all, query, [], box.words, containing if shortcut else None)
 
 
 def filters_of(query: QueryDict) -> QueryDict:

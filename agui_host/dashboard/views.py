@@ -8,7 +8,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_safe
 
 from agui_host.backends.postgres.servers.replica import reading
-from agui_host.dashboard import filters, listing, run_page
+from agui_host.dashboard import listing, run_page
 from agui_host.dashboard.account import unsent, zone
 from agui_host.dashboard.pages import action, page
 from agui_host.dashboard.runs_list import columns, saved, sorting
@@ -17,6 +17,7 @@ from agui_host.protocol.errors import RunErrorCode
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
 from runs.access import access
+from runs.api.listing import filters, search
 from runs.models import Status
 
 FIELDS = {"agent", "thread_id", "started_by", "since", "until", "error"}
@@ -47,7 +48,7 @@ def unsent_form(request: HttpRequest, principal: Principal) -> HttpResponse:
 @reading
 def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The list of the team's runs, filtered by the query, a page at a time."""
-    matches = listing.matching(principal, request.GET)
+    matches = search.matching(principal, request.GET)
     page = listing.page(principal, matches)
     own = listing.filters_of(matches.query)
     agents = Agent.objects.for_team(principal.team).values_list("slug", "enabled", "is_default")
@@ -90,7 +91,7 @@ def pulse(request: HttpRequest, principal: Principal) -> HttpResponse:
     known, new = request.GET.get("seen", "0"), 0
     if "newest" in request.GET:
         new = listing.count_newer(
-            listing.matching(principal, request.GET).runs, request.GET["newest"]
+            search.matching(principal, request.GET).runs, request.GET["newest"]
         )
     if not changed and str(new) == known:
         return HttpResponse(status=204)

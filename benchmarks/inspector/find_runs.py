@@ -228,6 +228,7 @@ def main() -> None:
     from agui_host.backends import interpreter
     from agui_host.backends.postgres import scope
     from agui_host.dashboard import listing
+    from runs.api.listing import search
 
     call_command("migrate", verbosity=0)
     switch(False)
@@ -242,7 +243,7 @@ def main() -> None:
             for _ in range(TIMES + 1):
                 began = time.perf_counter()
                 with CaptureQueriesContext(connection) as captured:
-                    matches = listing.matching(principal, QueryDict(address))
+                    matches = search.matching(principal, QueryDict(address))
                     page = listing.page(principal, matches)
                     listing.histogram_of(matches)
                 seconds.append(time.perf_counter() - began)

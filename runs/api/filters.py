@@ -1,5 +1,6 @@
 """Filters of the runs list; the queryset keeps each one inside the team."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,12 +11,17 @@ from django.db.models import QuerySet
 from agui_host.teams.api.datetimes import MomentFilter
 from agui_host.teams.authentication import Principal, principal_of
 from runs.access.inspect import conditions
+from runs.access.inspect.conditions import UNINDEXED
 from runs.lifecycle.words import search
 from runs.models import Run, Status, Thumb
 
 BY_ID = ("-journal_id",)
 BY_TIME = ("-created_at", "-journal_id")
 LONGEST_TEXT = 500
+LONGEST_NAME = 200
+"""Of a tool or model."""
+DEPTH = 10_000
+"""Filters without an index look at so many of the newest runs that pass the others."""
 
 
 def check_text(value: str) -> None:
@@ -55,6 +61,17 @@ class RunFilter(django_filters.FilterSet):
         method="filtered",
         help_text="Runs that anybody rated so, or an answer in them.",
     )
+    tool = django_filters.CharFilter(
+        method="pass_on",
+        max_length=LONGEST_NAME,
+        help_text="The name of a tool that the run called, among the newest 10,000 runs that pass "
+        "the other filters.",
+    )
+    model = django_filters.CharFilter(
+        method="pass_on",
+        max_length=LONGEST_NAME,
+        help_text="The name of a model that the run used, among as many.",
+    )
     q = django_filters.CharFilter(
         method="pass_on",
         max_length=LONGEST_TEXT,
@@ -78,3 +95,26 @@ class RunFilter(django_filters.FilterSet):
     def pass_on(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
         """Applied last, to the runs that the others leave."""
         return runs
+
+
+def narrowed(
+    runs: QuerySet[Run], candidates: RunFilter, query: Mapping[str, Any], order: tuple[str, ...]
+) -> QuerySet[Run]:
+    """Those of the newest runs that pass the filters that no index has.
+
+    ``candidates``: the same filters, for all runs of the team; only how many there are counts.
+    """
+    if not any(query.get(name) for name in UNINDEXED):
+        return runs
+    # The oldest run to look at is read first: the planner would search them all.
+    column = order[0].removeprefix("-")
+    ordered = candidates.qs.order_by(*order).values_list(column, flat=True)
+    oldest = ordered[DEPTH - 1 : DEPTH].first()
+    newest = runs if oldest is None else runs.filter(**{f"{column}__gte": oldest})
+    return passing(newest, query)
+
+
+def passing(runs: QuerySet[Run], query: Mapping[str, Any]) -> QuerySet[Run]:
+    """Those of a few runs that pass the filters that no index has."""
+    values = [(name, query[name]) for name in UNINDEXED if query.get(name)]
+    return conditions.passing(runs, values)

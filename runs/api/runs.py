@@ -78,10 +78,11 @@ class RunList(pages.FromReplica, generics.ListAPIView[Run]):
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """The page; with a text, from the newest runs that contain it if they fill the page."""
-        text = self.request.query_params.get("q")
+        query = self.request.query_params
+        text = query.get("q")
         principal = principal_of(self.request)
         if not text:
-            rows = super().paginate_queryset(queryset) or []
+            rows = super().paginate_queryset(self._narrowed(queryset)) or []
             return [access.faced(principal, run) for run in rows]
         # Words are of the whole thread, which not everybody sees who sees a run of it.
         with_threads = queryset.filter(access.of_seen_threads(principal))
@@ -89,10 +90,20 @@ class RunList(pages.FromReplica, generics.ListAPIView[Run]):
         is_older, below = paginator.begins_below(self.request)
         if is_older:
             matches = search.newest(principal.team.pk, text, below)
-            page = super().paginate_queryset(search.among(with_threads, matches.ids))
+            few = filters.passing(search.among(with_threads, matches.ids), query)
+            page = super().paginate_queryset(few)
             if matches.complete or paginator.has_next:
                 return page
-        return super().paginate_queryset(search.containing(with_threads, principal.team.pk, text))
+        return super().paginate_queryset(
+            search.containing(self._narrowed(with_threads), principal.team.pk, text)
+        )
+
+    def _narrowed(self, runs: QuerySet[Run]) -> QuerySet[Run]:
+        query = self.request.query_params
+        everyone = RunFilter(query, Run.objects.for_team(principal_of(self.request).team),
+                             request=self.request)  # fmt: skip
+        order = cast(NewestFirst, self.paginator).get_ordering(self.request, runs, self)
+        return filters.narrowed(runs, everyone, query, order)
 
     @extend_schema(
         request=StartSerializer,

@@ -11,6 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from agui_host.dashboard import listing
 from agui_host.runtimes.models import Agent
+from runs.api.listing import search
 from runs.lifecycle import lifecycle
 from runs.models import Run, Status
 from tests.cast import Cast, fresh, start
@@ -107,7 +108,7 @@ class TestWhatIsShown:
 
     def test_no_row_reads_an_input(self, cast: Cast) -> None:
         start(cast.alice)
-        (row,) = listing.matching(cast.alice.principal, QueryDict()).runs
+        (row,) = search.matching(cast.alice.principal, QueryDict()).runs
         assert {"input", "result", "usage"} <= row.get_deferred_fields()
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from django.db.models import OuterRef, Subquery
 
 from agui_host.backends.postgres import clock
-from agui_host.dashboard.listing import HEAVY
 from agui_host.dashboard.overview.overview import MEASURES, Line, Sums, address, text_of
 from agui_host.dashboard.runs_list import columns
 from agui_host.runtimes import team_agents
@@ -18,6 +17,7 @@ from runs.access.agents import versions
 from runs.access.agents.versions import Fared
 from runs.access.usage import figures
 from runs.access.usage.figures import DAY, HOUR, Period
+from runs.api.listing.search import HEAVY
 from runs.models import Run
 
 DAYS = 7

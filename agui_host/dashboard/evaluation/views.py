@@ -5,12 +5,10 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from agui_host.dashboard import filters
-from agui_host.dashboard import listing as listing_of_runs
 from agui_host.dashboard.forms import submitted
 from agui_host.dashboard.pages import Question, action, both, page
 from agui_host.kinds import starts
@@ -21,11 +19,10 @@ from runs.access import access
 from runs.access.evaluation import data_sets, former, labels, lines, trials
 from runs.access.inspect import saved_views
 from runs.access.start import UnknownAgent
+from runs.api.evaluation import viewed
 from runs.api.evaluation.resource import as_file
 
 MOST = 100
-LOOKED_AT = 2_500
-"""The newest runs of a saved view among which those are that a data set can have."""
 
 
 class DataSetForm(forms.Form):
@@ -94,31 +91,14 @@ def add(request: HttpRequest, principal: Principal, data_set_id: UUID) -> HttpRe
     principal.require("comment")
     form = AddForm(request.POST, principal=principal)
     added = submitted(
-        form, lambda fields: data_sets.add(principal, data_set_id, _newest(principal, **fields))
+        form,
+        lambda fields: data_sets.add(principal, data_set_id, viewed.newest(principal, **fields)),
     )
     if added is None:
         problems = " ".join(str(problem) for rows in form.errors.values() for problem in rows)
         raise Invalid(f"No runs were added. {problems}")
     messages.success(request, f"{added} {'run was' if added == 1 else 'runs were'} added.")
     return redirect("data-set", data_set_id)
-
-
-def _newest(
-    principal: Principal, view: UUID | None, most: int, agent: str, label: str
-) -> list[UUID]:
-    """The newest ended runs of a saved view, or of an agent and with a label.
-
-    Of a view of a million runs, the newest ``LOOKED_AT`` are read. Raises NotFound, Invalid.
-    """
-    if view is None:
-        return data_sets.newest(principal, agent=agent, label=label, most=most)
-    matches = listing_of_runs.matching(
-        principal, QueryDict(saved_views.find(principal, view).query)
-    )
-    if matches.problems:
-        raise Invalid(f"The view makes no sense any more: {matches.problems[0]}")
-    newest = matches.newest.order_by(*filters.ordering(matches.query)).values("pk")[:LOOKED_AT]
-    return data_sets.newest(principal, agent=agent, label=label, most=most, among=newest)
 
 
 @action("data-set")

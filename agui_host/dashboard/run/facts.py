@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 from django.db.models import Q
 
-from agui_host.dashboard.listing import HEAVY
 from agui_host.protocol.ids import uuid7_floor
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import AuditEntry
 from runs.access import access
+from runs.api.listing.search import HEAVY
 from runs.models import ACTIVE, Run, Status
 
 MOST_CHILDREN = 20

@@ -20,6 +20,7 @@ from agui_host.teams.api.queries import refuse_unknown
 from agui_host.teams.authentication import principal_of
 from runs.access.evaluation import data_sets, labels, lines, trials
 from runs.api.evaluation import serializers as shapes
+from runs.api.evaluation import viewed
 from runs.models import DataSet, Trial
 
 TO_REVIEW = OpenApiParameter("review", bool, description="true: only runs without good or bad.")
@@ -95,7 +96,7 @@ class DataSetRuns(APIView):
         values = shapes.RunsBody.read(request)
         keys = values.pop("runs", None)
         if keys is None:
-            keys = data_sets.newest(principal, **values)
+            keys = viewed.newest(principal, **values)
         return Response({"added": data_sets.add(principal, data_set_id, keys)})
 
 

@@ -59,13 +59,19 @@ class RunsBody(Body):
     """Runs for a data set: by their ids, or the newest ones."""
 
     runs = _runs(required=False)
+    view = serializers.UUIDField(
+        required=False,
+        default=None,
+        help_text="The id of a saved view: only runs among its newest 2,500. "
+        "Words such as `today` are in UTC.",
+    )
     agent = serializers.CharField(max_length=64, required=False, default="")
     label = serializers.CharField(  # type: ignore[assignment]  # a field of this name
         max_length=LONGEST_LABEL, required=False, default=""
     )
     most = serializers.IntegerField(
         min_value=1, max_value=data_sets.MOST_RUNS, required=False, default=20,
-        help_text="Without runs: how many of the newest ended runs of the agent and label.",
+        help_text="Without runs: how many of the newest ended runs of the view, agent and label.",
     )  # fmt: skip
 
 

@@ -87,6 +87,11 @@ def parse(text: str) -> Query:
     return query
 
 
+def label_of(name: str) -> str:
+    """The label of a person by their login; that of a key or an end user stays as it is."""
+    return name if name.startswith(PEOPLE) else f"user:{name}"
+
+
 def _needs_quotes(word: str) -> bool:
     return ":" in word or any(each.isspace() for each in word)
 
@@ -101,7 +106,7 @@ def expanded(address: QueryDict, me: str) -> tuple[QueryDict, Query]:
     single: dict[str, str] = {}
     for name, value in query.filters:
         if name == "started_by":
-            value = me if value == ME else value if value.startswith(PEOPLE) else f"user:{value}"
+            value = me if value == ME else label_of(value)
         if name == "status":
             if value not in full.getlist(name):
                 full.appendlist(name, value)

@@ -1,24 +1,16 @@
-"""The filters of the runs list: those of the API, times in words, and filters without an index."""
+"""The filters of the runs list: those of the API, and some that people type."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 import django_filters
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
 
-from agui_host.dashboard import search
 from agui_host.teams.api.datetimes import MomentField
-from runs.access.inspect import conditions
-from runs.access.inspect.conditions import LENGTH, UNINDEXED
+from runs.access.inspect.conditions import LENGTH
 from runs.api.filters import BY_ID, BY_TIME, RunFilter
-from runs.models import Run
+from runs.api.listing import box
 
-DEPTH = 10_000
-"""Filters without an index look at so many of the newest runs that pass the others."""
-LONGEST_NAME = 200
-"""Of a tool or model."""
 TIMES_IN_WORDS = (
     ("1h", "The last hour"),
     ("24h", "The last 24 hours"),
@@ -40,7 +32,7 @@ class WordyMomentField(MomentField):
 
     def clean(self, value: Any) -> datetime | None:
         """Raises ValidationError for other text."""
-        moment = search.moment(value) if isinstance(value, str) else None
+        moment = box.moment(value) if isinstance(value, str) else None
         return moment or super().clean(value)
 
 
@@ -67,9 +59,6 @@ class ListFilter(RunFilter):
         method="pass_on", choices=[("yes", "With findings"), ("no", "Without findings")]
     )
 
-    tool = django_filters.CharFilter(method="pass_on", max_length=LONGEST_NAME)
-    model = django_filters.CharFilter(method="pass_on", max_length=LONGEST_NAME)
-
     class Meta(RunFilter.Meta):
         pass
 
@@ -80,29 +69,3 @@ NAMES = tuple(ListFilter.base_filters)
 def ordering(query: Any) -> tuple[str, ...]:
     """The order of the list, newest first, which an index has for these filters."""
     return BY_TIME if any(query.get(name) for name in TIMES) else BY_ID
-
-
-def narrowed(
-    runs: QuerySet[Run],
-    candidates: ListFilter,
-    query: Mapping[str, Any],
-    order: tuple[str, ...],
-) -> QuerySet[Run]:
-    """Those of the newest runs that pass the filters that no index has.
-
-    ``candidates``: the same filters, for all runs of the team; only how many there are counts.
-    """
-    if not any(query.get(name) for name in UNINDEXED):
-        return runs
-    # The oldest run to look at is read first: the planner would search them all.
-    column = order[0].removeprefix("-")
-    ordered = candidates.qs.order_by(*order).values_list(column, flat=True)
-    oldest = ordered[DEPTH - 1 : DEPTH].first()
-    newest = runs if oldest is None else runs.filter(**{f"{column}__gte": oldest})
-    return passing(newest, query)
-
-
-def passing(runs: QuerySet[Run], query: Mapping[str, Any]) -> QuerySet[Run]:
-    """Those of a few runs that pass the filters that no index has."""
-    values = [(name, query[name]) for name in UNINDEXED if query.get(name)]
-    return conditions.passing(runs, values)

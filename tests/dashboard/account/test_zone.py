@@ -7,8 +7,8 @@ import pytest
 from django.test import RequestFactory
 from django.utils import timezone
 
-from agui_host.dashboard import search
 from agui_host.dashboard.account import zone
+from runs.api.listing import box
 from runs.models import Run
 from tests.cast import Cast, start
 from tests.dashboard.conftest import Browse
@@ -50,6 +50,6 @@ def test_the_page_names_the_zone_and_reads_typed_times_in_it(cast: Cast, browse:
 
 def test_days_begin_at_midnight_of_the_zone() -> None:
     with timezone.override(ZoneInfo("Pacific/Kiritimati")):
-        today = search.moment("today")
+        today = box.moment("today")
     assert today is not None
     assert today.astimezone(UTC).hour == 10

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from agui_host.dashboard.evaluation import views
 from agui_host.dashboard.thread import turns
 from runs.access.evaluation import data_sets, labels
 from runs.access.inspect import saved_views
+from runs.api.evaluation import viewed
 from runs.models import DataSet, DataSetRun, RunLabel, Thread, Trial
 from tests.cast import Cast, start
 from tests.dashboard.conftest import SURE, Browse
@@ -111,7 +111,7 @@ def test_a_saved_view_becomes_a_data_set(
     assert added("agent=echo", most=2) == {"Refund 3", "Refund 2"}
     assert added("since=1h&status=succeeded") == {"Refund 0", "Refund 2", "Refund 3"}
     assert added("status=failed") == set()
-    monkeypatch.setattr(views, "LOOKED_AT", 2)  # of these the newest has not ended
+    monkeypatch.setattr(viewed, "LOOKED_AT", 2)  # of these the newest has not ended
     assert added("columns=cost") == {"Refund 3"}
     mine = saved_views.create(cast.bob.principal, {"name": "Bob's", "query": ""})
     assert client.post(f"{page}add", {"most": "9", "view": str(mine.pk)}).status_code == 422

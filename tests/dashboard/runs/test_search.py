@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from agui_host.dashboard import histogram, listing, search
+from agui_host.dashboard import histogram, listing
 from events.models import Finding
+from runs.api.listing import box, search
 from runs.lifecycle.words import search as words
 from runs.lifecycle.words import storing
 from runs.models import Run, Thread, ToolCall
@@ -27,8 +28,8 @@ ME = "user:alice"
 
 def expanded(text: str, **address: str) -> dict[str, list[str]]:
     query = QueryDict(urlencode({"q": text, **address}))
-    full, box = search.expanded(query, ME)
-    assert box.problems == []
+    full, typed = box.expanded(query, ME)
+    assert typed.problems == []
     return {name: full.getlist(name) for name in full}
 
 
@@ -91,11 +92,11 @@ class TestTheBox:
     def test_nothing_typed_breaks_it_and_it_means_the_same_twice(self, text: str) -> None:
         query = QueryDict(mutable=True)
         query["q"] = text
-        full, box = search.expanded(query, ME)
-        if not box.problems:
-            again, same = search.expanded(full, ME)
+        full, typed = box.expanded(query, ME)
+        if not typed.problems:
+            again, same = box.expanded(full, ME)
             assert again == full
-            assert same.words == box.words
+            assert same.words == typed.words
 
     def test_the_form_shows_the_tokens_as_its_fields(self, cast: Cast, browse: Browse) -> None:
         text = 'status:failed agent:echo by:me error:timeout since:today until:now "so so"'
@@ -147,7 +148,7 @@ class TestWhatNoIndexHas:
             ("tool=charge", 3), ("model=m", 3),
         ):  # fmt: skip
             with django_assert_num_queries(number):
-                matches = listing.matching(cast.vera.principal, QueryDict(address))
+                matches = search.matching(cast.vera.principal, QueryDict(address))
                 listing.page(cast.vera.principal, matches)
                 listing.histogram_of(matches)
 
@@ -199,7 +200,7 @@ class TestTime:
 
     def test_yesterday_began_at_midnight_utc(self) -> None:
         day = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        assert search.moment("yesterday") in (day - timedelta(days=1), day)
+        assert box.moment("yesterday") in (day - timedelta(days=1), day)
 
     def test_the_pager_keeps_the_filters_and_the_order(
         self, cast: Cast, browse: Browse, monkeypatch: pytest.MonkeyPatch
