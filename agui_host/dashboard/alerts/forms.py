@@ -7,6 +7,7 @@ from django import forms
 from agui_host.teams.authentication import Principal
 from runs.access.alerts import manage
 from runs.access.inspect import saved_views
+from runs.api.listing import box
 from runs.models import Measure, Way
 
 WINDOWS = [
@@ -34,7 +35,7 @@ class AlertForm(forms.Form):
     )
     agent = forms.SlugField(label="Agent (empty: all)", max_length=64, required=False)
     started_by = forms.CharField(
-        label="Person or key (user:alice; empty: all)", max_length=200, required=False
+        label="Person (login; a key as key:PREFIX; empty: all)", max_length=200, required=False
     )
     view = forms.UUIDField(
         label="Or the filters of a saved view", required=False, widget=forms.Select
@@ -58,5 +59,5 @@ class AlertForm(forms.Form):
         """The form's values, as the verb takes them; empty filters are the view's."""
         values = dict(self.cleaned_data)
         person = values.pop("started_by")
-        filters = {"agent": values.pop("agent"), "person": person}
+        filters = {"agent": values.pop("agent"), "person": person and box.label_of(person)}
         return values | {name: value for name, value in filters.items() if value}

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from agui_host.backends.postgres import clock
-from agui_host.dashboard.alerts.forms import SNOOZES, AlertForm
+from agui_host.dashboard.alerts.forms import SNOOZES, WAYS, AlertForm
 from agui_host.dashboard.forms import submitted
 from agui_host.dashboard.overview.overview import address, text_of
 from agui_host.dashboard.pages import Question, action, both, page
@@ -47,6 +47,7 @@ def detail(request: HttpRequest, principal: Principal, alert_id: UUID) -> HttpRe
         "history": manage.history(principal, alert_id)[:MOST],
         "most": MOST,
         "snoozes": SNOOZES,
+        "ways": [word for way, word in WAYS if way in alert.tell],
         "is_snoozed": alert.is_snoozed,
         "manages": principal.can("manage_alerts"),
     }

@@ -56,6 +56,21 @@ def test_the_form_takes_a_saved_view(cast: Cast, browse: Browse) -> None:
     assert Alert.objects.for_team(cast.team).get().agent == "echo"
 
 
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("bob", "user:bob"), ("user:bob", "user:bob"), ("key:abcd1234", "key:abcd1234")],
+)
+def test_people_are_named_by_their_logins(
+    cast: Cast, browse: Browse, name: str, label: str
+) -> None:
+    owner = browse(cast.alice)
+    assert "user:" not in owner.get("/alerts/").content.decode()
+    owner.post("/alerts/", {**NEW, "started_by": name, "tell": ["push", "webhook"]})
+    alert = Alert.objects.for_team(cast.team).get()
+    assert alert.person == label
+    assert "Tells by notifications, webhooks." in owner.get(f"/alerts/{alert.pk}/").content.decode()
+
+
 @pytest.mark.parametrize("fields", [
     {"agent": "nobody"}, {"threshold": "0"}, {"threshold": "nan"}, {"window_hours": "3"},
     {"measure": "mood"}, {"view": "x"}, {"least_runs": "0"}, {"tell": ["pigeon"]},

@@ -55,7 +55,7 @@ def tiles(text: str) -> dict[str, tuple[str, str]]:
 
 def test_an_idle_host(operator: Any) -> None:
     text = opened(operator)
-    assert tiles(text)["Wait for a worker"] == ("0", "no run waits")
+    assert tiles(text)["Waiting for a worker"] == ("0", "no run waits")
     assert tiles(text)["Workers"][0] == "0"
     assert rows(text, "queues") == [["default", "0", "–", "none"]]
     assert "No worker is registered" in text
@@ -76,8 +76,8 @@ def test_runs_that_wait_and_the_workers_for_them(cast: Cast, operator: Any) -> N
     Worker.objects.create(queues=["gpu"], free=9)
     Worker.objects.filter(queues=["gpu"]).update(heartbeat=timezone.now() - timedelta(days=1))
     text = opened(operator)
-    assert tiles(text)["Wait for a worker"] == ("3", "the oldest run for 2 h 00 m")
-    assert tiles(text)["Wait for their turn"][0] == "1"
+    assert tiles(text)["Waiting for a worker"] == ("3", "the oldest run for 2 h 00 m")
+    assert tiles(text)["Waiting for their turn"][0] == "1"
     assert tiles(text)["Workers"] == ("1", "0 runs under way, 8 places free")
     assert [(row[0], row[1], row[3]) for row in rows(text, "queues")] == [
         ("default", "1", "1"), ("gpu", "2", "none"),
