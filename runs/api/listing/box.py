@@ -12,6 +12,7 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from agui_host.backends.postgres import clock
+from agui_host.teams import actors
 
 LONGEST = 500
 MOST_TERMS = 10
@@ -88,8 +89,8 @@ def parse(text: str) -> Query:
 
 
 def label_of(name: str) -> str:
-    """The label of a person by their login; that of a key or an end user stays as it is."""
-    return name if name.startswith(PEOPLE) else f"user:{name}"
+    """The label of a person by their login; that of a key, an end user or the host stays."""
+    return name if name.startswith(PEOPLE) or name == actors.HOST.label else f"user:{name}"
 
 
 def _needs_quotes(word: str) -> bool:

@@ -45,6 +45,8 @@ class TestTheBox:
             ("error:agent_error  card refused", {"error": ["agent_error"], "q": ["card refused"]}),
             ("by:me", {"started_by": [ME], "q": [""]}),
             ("by:bob", {"started_by": ["user:bob"], "q": [""]}),
+            ("by:host", {"started_by": ["host"], "q": [""]}),
+            ("by:user:host", {"started_by": ["user:host"], "q": [""]}),
             ("by:key:abcd1234", {"started_by": ["key:abcd1234"], "q": [""]}),
             ('thread:"the thread" RUN:r:1',
              {"thread_id": ["the thread"], "run_id": ["r:1"], "q": [""]}),

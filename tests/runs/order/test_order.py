@@ -16,6 +16,7 @@ from agui_host.runtimes.models import Agent
 from agui_host.teams.models import AuditEntry
 from agui_host.web.host_socket.new_runs import floor
 from runs.access import access, again, copilot_threads, following, start, threads
+from runs.api.listing import search
 from runs.lifecycle import admission, history, interrupts, lifecycle, repetition, turns
 from runs.lifecycle.logs import joining
 from runs.models import Interrupt, Run, Thread
@@ -248,6 +249,6 @@ class TestReaders:
         assert list(visible) == [second, first]
         assert listing.count_newer(visible, str(first.pk)) == 1
         page = listing.page(
-            cast.alice.principal, listing.matching(cast.alice.principal, QueryDict())
+            cast.alice.principal, search.matching(cast.alice.principal, QueryDict())
         )
         assert page.runs == [second, first]
