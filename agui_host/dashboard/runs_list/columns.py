@@ -3,20 +3,15 @@
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Left
 from django.http import QueryDict
-from django.template import loader
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from events.models import Finding
 from runs.models import Interrupt, Run
-
-if TYPE_CHECKING:
-    from django.template.backends.base import _EngineTemplate
 
 NAME = "columns"
 USAGE_CHARACTERS = 20_000
@@ -36,8 +31,8 @@ class Column:
     counts: str = ""
 
     @cached_property
-    def template(self) -> "_EngineTemplate":
-        return loader.get_template(f"runs/cells/{'count' if self.counts else self.name}.html")
+    def template(self) -> str:
+        return f"runs/cells/{'count' if self.counts else self.name}.html"
 
     @cached_property
     def opening(self) -> SafeString:
