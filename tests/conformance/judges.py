@@ -120,6 +120,7 @@ JUDGES = (
     Judge(
         "pypi:open-webui", _at("products/nightly/test_open_webui"), peer="open-webui", nightly=True
     ),
+    Judge("npm:compression", _at("dialects/test_compressing_proxy")),
     Judge("npm:@stoplight/spectral-core", _at("test_descriptions")),
     Judge("npm:@asyncapi/parser", _at("test_descriptions")),
     Judge("pypi:standardwebhooks", _at("test_webhooks")),
