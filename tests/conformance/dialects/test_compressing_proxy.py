@@ -26,7 +26,7 @@ def hello(host: Host, script: list[Any]) -> dict[str, Json]:
     a2a = {"role": "ROLE_USER", "messageId": str(uuid4()), "parts": [{"text": spoken}]}
     tool = {"name": "scripted", "arguments": {"message": spoken}, "_meta": {"progressToken": "p"}}
     progress, chat = "notifications/progress", str(uuid4())
-    sent: dict[str, tuple[str, Json]] = {
+    bodies: dict[str, tuple[str, Json]] = {
         "AG-UI": ("/agui/agent/scripted/run", {"messages": [{"id": "u1", **message}], **props}),
         "AI SDK": (
             "/api/chat/scripted",
@@ -44,7 +44,7 @@ def hello(host: Host, script: list[Any]) -> dict[str, Json]:
         "MCP": ("/mcp", rpc("tools/call", **tool)),
     }
     requests: dict[str, Json] = {
-        name: {"path": path, "body": body} for name, (path, body) in sent.items()
+        name: {"path": path, "body": body} for name, (path, body) in bodies.items()
     }
     requests["MCP"]["headers"] = {
         "accept": "application/json, text/event-stream",

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 
 COUNT = " ".join(map(str, range(600)))
+OF_THE_AGENT = ("lookup", "now")
+"""Tools that are not the client's."""
 
 
 class Call(NamedTuple):
@@ -25,9 +27,11 @@ def answer(users: Sequence[str], result: str | None, offered: Sequence[str]) -> 
         return COUNT
     if asked.startswith("look up "):
         return Call("lookup", {"word": asked.removeprefix("look up ")})
+    if asked == "what time is it?":
+        return Call("now", {})
     if asked.startswith("add "):
         a, b = asked.removeprefix("add ").split(" and ")
-        return Call(next(name for name in offered if name != "lookup"), {"a": a, "b": b})
+        return Call(next(name for name in offered if name not in OF_THE_AGENT), {"a": a, "b": b})
     return f"You said {', then '.join(users)}."
 
 
