@@ -1,7 +1,7 @@
 """The web process is killed in the middle of a run of each stock client; each resumes in its way.
 
-One kill serves them all. The script's gate holds every run in mid-text until a new process answers
-and the clients are back; the worker does not notice.
+One kill serves them all, or one client of each wire. The script's gate holds every run in mid-text
+until a new process answers and the clients are back; the worker does not notice.
 """
 
 import asyncio
@@ -176,8 +176,10 @@ PYTHON: dict[str, Callable[[Reader], Awaitable[str]]] = {
 }
 
 
-async def in_node(host: Host, script: list[Json], moments: Moments, errors: Path) -> dict[str, str]:
-    """The clients of JavaScript, in one process."""
+async def in_node(
+    host: Host, script: list[Json], few: list[str] | None, moments: Moments, errors: Path
+) -> dict[str, str]:
+    """The clients of JavaScript, or a few of them, in one process."""
     packages = ready_packages()
     with errors.open("wb") as log:
         process = await asyncio.create_subprocess_exec(
@@ -187,7 +189,7 @@ async def in_node(host: Host, script: list[Json], moments: Moments, errors: Path
     assert process.stdin
     assert process.stdout
     try:
-        task = {"url": host.url, "key": host.key, "script": script, "half": HALF}
+        task = {"url": host.url, "key": host.key, "script": script, "half": HALF, "few": few}
         process.stdin.write(json.dumps(task).encode())
         process.stdin.close()
         for word in ("halfway", "resumed"):
@@ -202,17 +204,33 @@ async def in_node(host: Host, script: list[Json], moments: Moments, errors: Path
         await process.wait()
 
 
+ALL = 15
+FEW = ["AI SDK", "OpenAI, npm", "@ag-ui/client 1"]
+"""With those of Python each wire has one; TanStack's reads AG-UI."""
+
+
+async def test_one_client_of_each_wire_resumes(
+    packages: None, new_host: Callable[..., Host], tmp_path: Path
+) -> None:
+    assert len(await resumed(new_host(), tmp_path, FEW)) == len(FEW) + len(PYTHON)
+
+
 @pytest.mark.soak
 async def test_each_client_resumes(
     packages: None, new_host: Callable[..., Host], tmp_path: Path
 ) -> None:
-    host, gate = new_host(), tmp_path / "gate"
+    assert len(await resumed(new_host(), tmp_path)) == ALL
+
+
+async def resumed(host: Host, tmp_path: Path, few: list[str] | None = None) -> dict[str, str]:
+    """The text that each client had in the end, which is the log's."""
+    gate = tmp_path / "gate"
     script = [*text("m", *HALF, end=False), {"until": str(gate)}, *more("m", *"b" * 10)]
     with host.client() as client:
         client.patch("/api/v1/agents/scripted", json={"is_tool": True}).raise_for_status()
     moments = Moments(len(PYTHON) + 1)
     async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as clients:
-        node = clients.create_task(in_node(host, script, moments, tmp_path / "node.log"))
+        node = clients.create_task(in_node(host, script, few, moments, tmp_path / "node.log"))
         python = {
             name: clients.create_task(play(Reader(host, script, moments, name)))
             for name, play in PYTHON.items()
@@ -223,7 +241,6 @@ async def test_each_client_resumes(
         await moments.resumed.wait()
         gate.touch()
     texts = {**node.result(), **{name: task.result() for name, task in python.items()}}
-    assert len(texts) == 15
     for name, words in texts.items():
         with host.client() as client:
             query = {"thread_id": name}
@@ -232,3 +249,4 @@ async def test_each_client_resumes(
         stored = "".join(e["delta"] for e in log if e["type"] == "TEXT_MESSAGE_CONTENT")
         assert stored == HALF + "b" * 10
         assert words == stored, name
+    return texts

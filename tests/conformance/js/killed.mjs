@@ -1,7 +1,8 @@
 // Each stock client reads a run of its own, in mid-text, while the web process is killed; then each
 // resumes in its own way.
 //
-// stdin:  {"url", "key", "script": what each agent plays, "half": the text before the script's gate}
+// stdin:  {"url", "key", "script": what each agent plays, "half": the text before the script's gate,
+//         "few": the names of the clients that play, if not all do}
 // stdout: "halfway" when all of them hold the half, "resumed" when all of them are back, then
 //         {client: text}; the client's name is its thread. Or {"broke"} as soon as one fails
 
@@ -22,7 +23,7 @@ import { clients } from "./clients.mjs";
 import { follow } from "./durable.mjs";
 import { captureConsole } from "./recorder.mjs";
 
-const { url, key, script, half } = JSON.parse(await text(process.stdin));
+const { url, key, script, half, few } = JSON.parse(await text(process.stdin));
 captureConsole();
 // CopilotKit's clients handle neither the refusal of a cancel of a stream that broke, nor that of the
 // request with which they come back.
@@ -246,9 +247,11 @@ const CLIENTS = {
     ),
 };
 
+const PLAYERS = Object.entries(CLIENTS).filter(([name]) => !few || few.includes(name));
+
 /** A moment that all clients reach. */
 function moment(word) {
-  const missing = new Set(Object.keys(CLIENTS));
+  const missing = new Set(PLAYERS.map(([name]) => name));
   return (name) => {
     if (!missing.delete(name)) return;
     process.stderr.write(`${word}: ${name}\n`);
@@ -262,7 +265,7 @@ function broke(error, name = "") {
 
 const [halfway, resumed] = [moment("halfway"), moment("resumed")];
 const texts = await Promise.all(
-  Object.entries(CLIENTS).map(async ([name, play]) => {
+  PLAYERS.map(async ([name, play]) => {
     const moments = { halfway: () => halfway(name), resumed: () => resumed(name) };
     return [name, await play(name, moments).catch((error) => broke(error, name))];
   }),
