@@ -76,27 +76,36 @@ def test_after_a_cancel_it_stops(packages: None, host: Host) -> None:
     assert host.run(run["id"])["status"] == "cancelled"
 
 
+def test_nothing_is_lost_or_doubled_by_a_kill(
+    packages: None, new_host: Callable[..., Host]
+) -> None:
+    kill_in_turn(new_host(AGUI_INGEST_LEASE="600"), kills=1, many=5_000)
+
+
 @pytest.mark.soak
 def test_nothing_is_lost_or_doubled_by_kills(packages: None, new_host: Callable[..., Host]) -> None:
+    kill_in_turn(new_host(AGUI_INGEST_LEASE="600"), kills=KILLS, many=MANY)
+
+
+def kill_in_turn(host: Host, *, kills: int, many: int) -> None:
     """Producer and web process are killed in turn; each new producer takes over and continues."""
-    host = new_host(AGUI_INGEST_LEASE="600")
     run = open_run(host)
-    for kill in range(KILLS + 1):
+    for kill in range(kills + 1):
         # The first batch of an epoch fences the killed producer off, whatever of it is on its way.
         marker = {"type": "RAW", "event": kill}
         feed(host, run, events=[marker], epoch=2 * kill)
         stored = values(host, run)
         assert stored == list(range(len(stored)))
-        left = custom(range(len(stored), MANY))
-        if kill == KILLS:
+        left = custom(range(len(stored), many))
+        if kill == kills:
             feed(host, run, events=left, epoch=2 * kill + 1, close=True)
             break
         with feeding(host, run, left, epoch=2 * kill + 1) as producer:
-            wait_for(partial(beyond, host, run, len(stored) + 2_000), "the first of them")
+            wait_for(partial(beyond, host, run, len(stored) + many // 10), "the first of them")
             host.restart(host.web, signal_=signal.SIGKILL)
             wait_for(partial(beyond, host, run, head(host, run)), "the next of them")
             assert producer.poll() is None, "it was done before it was killed"
-    assert values(host, run) == list(range(MANY))
+    assert values(host, run) == list(range(many))
     assert host.run(run["id"])["status"] == "succeeded"
 
 
