@@ -29,16 +29,26 @@ def application(open_page: Open) -> Application:
     return Application(open_page("/runs/"), script_of("use-chat", APPLICATION), "/api/chat/")
 
 
+def test_two_reloads_in_mid_answer(application: Application, host: Host, tmp_path: Path) -> None:
+    reload_in_mid_answer(application, host, tmp_path, 2)
+
+
 @pytest.mark.soak  # ten reloads take too long for every change
 def test_ten_reloads_in_mid_answer(application: Application, host: Host, tmp_path: Path) -> None:
+    reload_in_mid_answer(application, host, tmp_path, RELOADS)
+
+
+def reload_in_mid_answer(
+    application: Application, host: Host, tmp_path: Path, reloads: int
+) -> None:
     """The text is the log's, and each page asks once for its messages and once for the stream."""
-    gate, chat = tmp_path / "gate", "use-chat-reloads"
+    gate, chat = tmp_path / "gate", f"use-chat-reloads-{reloads}"
     script = [{"text": "word", "n": 300, "rate": 100}, {"until": str(gate)}, {"text": "The end."}]
     application.open(chat, script)
     application.page.get_by_role("button", name="Send").click()
     expect(application.answer).to_contain_text(" 9 word")
     assert application.requests == [f"GET {chat}", "POST scripted"]
-    for number in range(RELOADS):
+    for number in range(reloads):
         application.requests.clear()
         application.open(chat, script)
         expect(application.answer).to_contain_text(f" {10 + number} word")
