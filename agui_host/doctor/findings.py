@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 ORDER = (
     "modules", "settings", "database", "migrations", "roles", "policies", "functions", "partitions",
-    "connections", "pooler", "replication", "clock", "valkey", "disk", "files", "agents", "workers",
-    "chores", "metrics", "mail", "public url", "certificate", "websockets", "streams",
+    "connections", "pooler", "jit", "replication", "clock", "valkey", "disk", "files", "agents",
+    "workers", "chores", "metrics", "mail", "public url", "certificate", "websockets", "streams",
 )  # fmt: skip
 
 

@@ -313,7 +313,9 @@ def test_metrics_that_nobody_serves(settings: Any) -> None:
     assert "No worker answers scrapes" in fault("metrics").text
     settings.AGUI_METRICS_KEY = "k" * 32
     settings.AGUI_PUBLIC_URL = "http://127.0.0.1:1"
-    assert "does not accept AGUI_METRICS_KEY: ConnectError" in look("metrics").faults[1].text
+    web = look("metrics").faults[1]
+    assert web.text == "http://127.0.0.1:1/metrics cannot be reached: ConnectError."
+    assert web.remedy.startswith("Correct AGUI_PUBLIC_URL, or its proxy")
 
 
 def test_a_worker_among_others_that_answers_no_scrapes(settings: Any) -> None:

@@ -17,7 +17,11 @@ from procrastinate.contrib.django.utils import connector_params
 
 from agui_host.backends.postgres import clock, roles
 from agui_host.doctor import findings
-from agui_host.doctor.checks import database, files
+from agui_host.doctor.checks import database, files, pooler
+from agui_host.embedded import ports
+from tests import needs
+from tests.acceptance.engines.replicated import Server
+from tests.backends.servers.bouncer import PgBouncer
 from tests.backends.test_tls_engines import Authority
 from tests.cast import Cast, cast, start
 from tests.doctor.machines import greeting_server
@@ -26,7 +30,7 @@ from tests.runs.asking import end
 
 __all__ = ["cast"]
 pytestmark = pytest.mark.django_db
-LEAST_FAULTS = 44
+LEAST_FAULTS = 47
 
 
 def test_a_mail_server_that_rejects_the_password(settings: Any) -> None:
@@ -71,6 +75,52 @@ def test_connections_of_other_roles_count_for_the_application() -> None:
         as_owner = session.execute(database.TAKEN).fetchone()
         session.execute(f'set role "{name}"')
         assert session.execute(database.TAKEN).fetchone() == as_owner
+
+
+def test_a_pooler_that_drops_the_option_against_compilation(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian's PostgreSQL has the compiler; the embedded one has not."""
+    server = Server(data_dir / "servers" / "one")
+    server.binaries = needs.need("postgres").parent
+    server.create().start()
+    try:
+        with PgBouncer(data_dir / "bouncer", "127.0.0.1", server.port) as bouncer:
+            place = {"host": "127.0.0.1", "port": str(bouncer.port), "dbname": "postgres"}
+            values = connector_params() | place
+            monkeypatch.setattr(pooler, "connector_params", lambda: values)
+            compiling = fault("jit")
+            assert compiling.text.startswith("PostgreSQL compiles long statements of postgres")
+            statement = compiling.remedy.partition(" (")[0]
+            assert statement == 'alter role "postgres" set jit = off'
+            with psycopg.connect(
+                host="127.0.0.1", port=server.port, user="postgres", dbname="postgres"
+            ) as session:
+                session.execute(statement)
+            bouncer.kill()
+            bouncer.start()
+            assert look("jit").detail == "off"
+    finally:
+        server.stop()
+
+
+def test_a_web_process_with_another_key_than_the_doctor(settings: Any, tmp_path: Path) -> None:
+    """Its own address is tried as well as the public one, which reaches one of them."""
+    settings.AGUI_METRICS_KEY, settings.AGUI_DATA_DIR = "k" * 32, tmp_path
+    with greeting_server(b"HTTP/1.0 401 Unauthorized\r\n\r\n") as port:
+        ports.announce(tmp_path, port)
+        refused = fault("metrics")
+    assert refused.text == (
+        f"http://127.0.0.1:{port}/metrics does not accept AGUI_METRICS_KEY: 401."
+    )
+    assert refused.remedy == "Give web and this process the same key, and start web again."
+    body = b"HTTP/1.0 200 OK\r\n\r\nagui_build_info 1\n"
+    with greeting_server(body) as other:
+        ports.announce(tmp_path, other)
+        faults = look("metrics").faults
+    assert [each.text for each in faults] == [
+        f"http://127.0.0.1:{port}/metrics cannot be reached: ConnectError."
+    ]
 
 
 def test_scrapes_pass_by_the_environments_proxy(

@@ -1,5 +1,7 @@
 """The addresses that Prometheus scrapes."""
 
+from collections.abc import Iterator
+
 import httpx
 from django.conf import settings
 from django.db import connection
@@ -7,6 +9,8 @@ from django.db import connection
 from agui_host.backends.metrics import PORTS
 from agui_host.doctor.checks.public_url import client
 from agui_host.doctor.findings import Fault, check
+from agui_host.embedded.ports import announced
+from agui_host.web import proxy_probe
 from agui_host.web.health import live_workers
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104  what an operator writes
@@ -29,7 +33,8 @@ def metrics() -> str | list[Fault]:
     if live_workers():
         for outcome in _workers():
             _sort(outcome, places, faults)
-    _sort(_web(), places, faults)
+    for outcome in _webs():
+        _sort(outcome, places, faults)
     return faults or "; ".join(places)
 
 
@@ -95,22 +100,48 @@ def _answers(address: str) -> bool:
         return False
 
 
-def _web() -> str | Fault:
-    url, key = settings.AGUI_PUBLIC_URL, settings.AGUI_METRICS_KEY
-    if not key:
-        return "web answers none without AGUI_METRICS_KEY"
-    if not url:
-        return "web was not tried without AGUI_PUBLIC_URL"
+def _webs() -> Iterator[str | Fault]:
+    """The web processes of this machine by their own addresses, and any by the public URL."""
+    if not settings.AGUI_METRICS_KEY:
+        yield "web answers none without AGUI_METRICS_KEY"
+        return
+    ports = announced(settings.AGUI_DATA_DIR)
+    # In a container web cannot write that it is there; it has the port of the settings.
+    if not ports and _is_of_this_host(settings.AGUI_LOCAL_URL):
+        ports = [settings.PORT]
+    public = [settings.AGUI_PUBLIC_URL] if settings.AGUI_PUBLIC_URL else []
+    urls = [*(f"http://127.0.0.1:{port}" for port in ports), *public]
+    if not urls:
+        yield "web was not tried without AGUI_PUBLIC_URL"
+    for url in urls:
+        yield _web(url)
+
+
+def _is_of_this_host(url: str) -> bool:
+    """Whether a web process with our SECRET_KEY answers there."""
+    try:
+        with client() as web, web.stream("GET", url + proxy_probe.path()) as answer:
+            return "text/event-stream" in answer.headers.get("content-type", "")
+    except httpx.HTTPError:
+        return False
+
+
+def _web(url: str) -> str | Fault:
+    key, is_public = settings.AGUI_METRICS_KEY, url == settings.AGUI_PUBLIC_URL
     try:
         with client() as web:
             answer = web.get(f"{url}/metrics", headers={"authorization": f"Bearer {key}"})
     except httpx.HTTPError as error:
-        status = type(error).__name__
-    else:
-        if answer.status_code == httpx.codes.OK and "agui_build_info" in answer.text:
-            return f"web at {url}/metrics"
-        status = str(answer.status_code)
+        return Fault(
+            f"{url}/metrics cannot be reached: {type(error).__name__}.",
+            "Correct AGUI_PUBLIC_URL, or its proxy; the line of public url has the reason."
+            if is_public
+            else "Look into the log of this web process.",
+        )
+    if answer.status_code == httpx.codes.OK and "agui_build_info" in answer.text:
+        return f"web at {url}/metrics"
     return Fault(
-        f"{url}/metrics does not accept AGUI_METRICS_KEY: {status}.",
-        "Give web and this process the same key, and let the proxy pass the header.",
+        f"{url}/metrics does not accept AGUI_METRICS_KEY: {answer.status_code}.",
+        "Give web and this process the same key, and "
+        + ("let the proxy pass the header." if is_public else "start web again."),
     )

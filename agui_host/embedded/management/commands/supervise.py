@@ -34,6 +34,8 @@ class Command(BaseCommand):
                 reach()
         if not ours["valkey"]:
             ringer.reach_valkey()
+        if process == "web":
+            ports.announce(settings.AGUI_DATA_DIR, port)
         deployed.become(
             deployed.Order(
                 process=process,

@@ -58,6 +58,8 @@ class Command(BaseCommand):
             raise CommandError(foreign)
         if not ours["valkey"]:
             ringer.reach_valkey()
+        if port:
+            ports.announce(data, port)
         try:
             with Progress(self.say) as progress:
                 progress.step(
