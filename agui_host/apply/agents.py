@@ -31,7 +31,7 @@ COLUMNS = tuple(
     if name not in ("kind", "url", "target", *keys.SECTIONS, *SECRETS)
 )
 """The members that are columns of the same name, with values that may be shown."""
-NULLABLE = ("timeout_seconds", "state_schema")
+NULLABLE = ("timeout_seconds", "state_schema", "worker_grace")
 
 
 def apply_agent(team: Team, slug: str, values: AgentValues, changes: Changes) -> None:

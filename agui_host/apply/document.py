@@ -90,6 +90,7 @@ class AgentValues(Members):
     recovery: Literal[tuple(RecoveryMode.values)] | None = None  # type: ignore[valid-type]
     recovery_attempts: int | None = None
     recovery_pause: float | None = None
+    worker_grace: float | None = None
     on_code_change: Literal[tuple(OnCodeChange.values)] | None = None  # type: ignore[valid-type]
     heals_history: bool | None = None
     questions: list[Literal[tuple(rules.RULES)]] | None = None  # type: ignore[valid-type]

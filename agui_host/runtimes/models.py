@@ -13,6 +13,13 @@ from django.db.models.functions import Now
 from agui_host.protocol.input.run_agent_input import OnBusy
 from agui_host.protocol.questions import rules
 from agui_host.runtimes.columns import (
+    LONGEST_GRACE,
+    LONGEST_PAUSE,
+    MOST_ATTEMPTS,
+    OnBadState,
+    OnCodeChange,
+    Policy,
+    RecoveryMode,
     check_context_providers,
     check_middleware,
     check_questions,
@@ -28,46 +35,15 @@ from agui_host.teams.tenancy import TeamOwned
 from agui_project.validators import QUEUE
 
 __all__ = [
-    "DEFAULT_QUEUE", "Agent", "AgentVersion", "Document", "DocumentChunk", "FileDirectory",
-    "MediaType", "OnCodeChange", "Policy", "Profile", "RecoveryMode", "Wisdom",
+    "DEFAULT_QUEUE", "LONGEST_GRACE", "LONGEST_PAUSE", "MOST_ATTEMPTS", "Agent", "AgentVersion",
+    "Document", "DocumentChunk", "FileDirectory", "MediaType", "OnBadState", "OnCodeChange",
+    "Policy", "Profile", "RecoveryMode", "Wisdom",
     "check_context_providers", "check_middleware", "check_questions", "default_rules",
 ]  # fmt: skip
 
 
 DEFAULT_QUEUE = "default"
 ON_BUSY = [(each.value, each.name.replace("_", " ").title()) for each in OnBusy]
-
-
-class Policy(models.TextChoices):
-    """What happens when an agent breaks a rule of AG-UI."""
-
-    REPAIR = "repair"
-    FAIL = "fail"
-
-
-class RecoveryMode(models.TextChoices):
-    """What happens to a run whose worker is lost or stopped."""
-
-    END = "end"
-    CONTINUE = "continue"
-
-
-class OnCodeChange(models.TextChoices):
-    """What happens to a run that would be continued by another version of its agent's code."""
-
-    CONTINUE = "continue"
-    END = "end"
-
-
-MOST_ATTEMPTS, LONGEST_PAUSE = 20, 3600
-
-
-class OnBadState(models.TextChoices):
-    """What happens when the state of a run does not match the agent's schema."""
-
-    IGNORE = "ignore"
-    NOTE = "note"
-    REFUSE = "refuse"
 
 
 class Agent(TeamOwned):
@@ -171,6 +147,13 @@ class Agent(TeamOwned):
         validators=[MinValueValidator(0), MaxValueValidator(LONGEST_PAUSE)],
         help_text="Seconds before a run that has lost two workers continues; then twice as long.",
     )
+    worker_grace = models.FloatField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0), MaxValueValidator(LONGEST_GRACE)],
+        help_text="Seconds that its runs have when their worker is stopped, at most those of the "
+        "host's setting. Empty: none if another worker continues them, else the host's setting.",
+    )
     on_code_change = models.CharField(
         max_length=8,
         choices=OnCodeChange.choices,
@@ -250,6 +233,11 @@ class Agent(TeamOwned):
             models.CheckConstraint(
                 condition=models.Q(timeout_seconds=None) | models.Q(timeout_seconds__gt=0),
                 name="agent_timeout_positive",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(worker_grace=None)
+                | models.Q(worker_grace__gte=0, worker_grace__lte=LONGEST_GRACE),
+                name="agent_worker_grace_bounded",
             ),
         ]
 

@@ -111,6 +111,7 @@ def _add(entry: Registered) -> None:
                 on_code_change=entry.on_code_change,
                 middleware=list(entry.middleware), provided=entry.provided,
                 context_providers=list(entry.context_providers), on_bad_state=entry.on_bad_state,
+                worker_grace=entry.worker_grace,
                 **entry.values,
             )
             for team in some

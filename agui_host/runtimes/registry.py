@@ -52,6 +52,7 @@ class Registered:
     middleware: tuple[dict[str, Any], ...] = ()
     context_providers: tuple[dict[str, Any], ...] = ()
     on_bad_state: str = "ignore"
+    worker_grace: float | None = None
 
     @property
     def values(self) -> dict[str, str]:
@@ -92,6 +93,7 @@ def agent(
     middleware: Sequence[Mapping[str, Any]] = (),
     context_providers: Sequence[Mapping[str, Any]] = (),
     on_bad_state: Literal["ignore", "note", "refuse"] = "ignore",
+    worker_grace: float | None = None,
 ) -> Callable[[T], T]:
     """Register a function, or a class or object with ``run(input)``, as the agent ``slug``.
 
@@ -104,7 +106,8 @@ def agent(
     has not ended, and ``heals_history``, whether calls and results of a thread are mended before
     the agent is given them, and ``recovery``: with ``continue`` another worker continues a run
     whose worker is lost or stopped, and ``ctx.once`` gives it the results so far;
-    ``on_code_change="end"`` ends it instead if the agent's module has changed since. ``middleware``
+    ``on_code_change="end"`` ends it instead if the agent's module has changed since;
+    ``worker_grace`` is how many seconds its runs have when their worker is stopped. ``middleware``
     and ``context_providers`` are lists of ``{"name": …}`` with options, for new rows as well.
     ``queue``: which workers execute its runs. ``input_schema``: what MCP's clients send when they
     call it as a tool; it gets that as ``forwardedProps.arguments``. Raises DuplicateAgent if
@@ -132,6 +135,7 @@ def agent(
             _listed(middleware),
             _listed(context_providers),
             on_bad_state,
+            worker_grace,
         )
         other = _agents.get(slug)
         # The same name again is the same module imported twice (a reload), not a clash.
@@ -245,6 +249,7 @@ def provision(team: "Team") -> "list[Agent]":
                 "middleware": list(entry.middleware),
                 "context_providers": list(entry.context_providers),
                 "on_bad_state": entry.on_bad_state,
+                "worker_grace": entry.worker_grace,
                 "is_tool": True,
                 "is_default": entry.slug == DEFAULT_SLUG and not has_default,
             },

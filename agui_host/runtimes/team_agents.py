@@ -29,8 +29,8 @@ KINDS = kinds.OF_TEAM
 PROTOCOLS = ("auto", "1.0", "0.x")
 RULES = frozenset({
     "name", "description", "on_busy", "on_busy_chat", "policy", "raw", "timeout_seconds",
-    "repeatable", "recovery", "recovery_attempts", "recovery_pause", "on_code_change",
-    "heals_history", "questions", "state_schema", "on_bad_state",
+    "repeatable", "recovery", "recovery_attempts", "recovery_pause", "worker_grace",
+    "on_code_change", "heals_history", "questions", "state_schema", "on_bad_state",
     "is_tool", "queue", "is_default", "enabled",
 })  # fmt: skip
 LISTS = frozenset(team_options.TABLES)

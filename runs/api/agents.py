@@ -12,6 +12,7 @@ from agui_host.protocol.questions import rules
 from agui_host.runtimes import registry, team_agents, team_options
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import (
+    LONGEST_GRACE,
     LONGEST_PAUSE,
     MOST_ATTEMPTS,
     ON_BUSY,
@@ -32,9 +33,9 @@ from runs.access.agents import versions
 SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers",
          "on_behalf_of", "on_busy", "on_busy_chat", "policy", "raw", "timeout_seconds",
          "repeatable", "recovery", "declared_recovery", "recovery_attempts", "recovery_pause",
-         "on_code_change", "heals_history", "questions", "state_schema", "on_bad_state",
-         "middleware", "context_providers", "queue", "is_tool", "is_default", "enabled", "version",
-         "created_at"]  # fmt: skip
+         "worker_grace", "on_code_change", "heals_history", "questions", "state_schema",
+         "on_bad_state", "middleware", "context_providers", "queue", "is_tool", "is_default",
+         "enabled", "version", "created_at"]  # fmt: skip
 
 HIDDEN: dict[str, Any] = {
     "url": None, "settings": None, "headers": [], "middleware": [], "context_providers": [],
@@ -169,6 +170,14 @@ class AgentFieldsSerializer(Body):
         max_value=LONGEST_PAUSE,
         required=False,
         help_text="Seconds before a run that has lost two workers continues; then twice as long.",
+    )
+    worker_grace = serializers.FloatField(
+        min_value=0,
+        max_value=LONGEST_GRACE,
+        allow_null=True,
+        required=False,
+        help_text="Seconds that its runs have when their worker is stopped, at most "
+        "AGUI_WORKER_GRACE. null: none if another worker continues them, else AGUI_WORKER_GRACE.",
     )
     on_code_change = serializers.ChoiceField(
         OnCodeChange.choices,

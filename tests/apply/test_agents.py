@@ -29,6 +29,7 @@ EVERYTHING: dict[str, Any] = {
     "recovery": "continue",
     "recovery_attempts": 3,
     "recovery_pause": 2.5,
+    "worker_grace": 12.5,
     "on_code_change": "end",
     "heals_history": False,
     "questions": [],
@@ -69,14 +70,15 @@ def test_a_difference_of_each_rule_is_one_line(apply: Apply) -> None:
     apply(host(EVERYTHING))
     other = {
         "recovery": "end", "recovery_attempts": 4, "recovery_pause": 3.0,
-        "on_code_change": "continue", "on_bad_state": "note", "state_schema": None,
+        "worker_grace": None, "on_code_change": "continue", "on_bad_state": "note",
+        "state_schema": None,
     }  # fmt: skip
     lines = apply(host({**EVERYTHING, **other}), "--plan").splitlines()
     assert lines[:-1] == apply(host({**EVERYTHING, **other})).splitlines()[:-1]
     assert sorted(line.partition(":")[0] for line in lines[:-1]) == [
         f"~ acme agent support {name}"
         for name in ("on_bad_state", "on_code_change", "recovery", "recovery_attempts",
-                     "recovery_pause", "state_schema")
+                     "recovery_pause", "state_schema", "worker_grace")
     ]  # fmt: skip
     newest = AuditEntry.objects.filter(action="agent.changed").latest("id")
     assert "state_schema" in newest.details
@@ -87,6 +89,7 @@ def test_a_difference_of_each_rule_is_one_line(apply: Apply) -> None:
     [
         ({"recovery": "later"}, "teams.acme.agents.support.recovery: Input should be"),
         ({"recovery_attempts": 99}, "teams.acme.agents.support: "),
+        ({"worker_grace": -1}, "teams.acme.agents.support: "),
         ({"state_schema": {"type": "string"}}, "teams.acme.agents.support.state_schema: "),
         ({"on_behalf_of": "short"}, "teams.acme.agents.support.on_behalf_of: The secret must"),
         ({"on_behalf_of": {"env": "NONE"}}, "teams.acme.agents.support.on_behalf_of: the envir"),

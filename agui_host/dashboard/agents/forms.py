@@ -8,7 +8,7 @@ from agui_host.protocol.errors import HostError
 from agui_host.protocol.strict_json import dumps, loads
 from agui_host.runtimes import team_options
 from agui_host.runtimes.kinds import kinds
-from agui_host.runtimes.models import ON_BUSY, Agent, OnBadState
+from agui_host.runtimes.models import LONGEST_GRACE, ON_BUSY, Agent, OnBadState
 from agui_host.runtimes.options import MOST
 from agui_host.runtimes.team_agents import LONGEST, MAX_HEADERS, PROTOCOLS
 
@@ -149,6 +149,14 @@ class ChangeForm(forms.Form):
         max_value=LONGEST,
         required=False,
     )
+    worker_grace = forms.FloatField(
+        label="When a worker is stopped: seconds that its runs have",
+        min_value=0,
+        max_value=LONGEST_GRACE,
+        required=False,
+        help_text="Then another worker continues them, or they end. Empty: none if another worker "
+        "continues them, else the host's setting, which is also the most.",
+    )
     middleware = EntriesField("Middleware, one a line, in order", "")
     context_providers = EntriesField("Context providers, one a line, in order", "")
     state_schema = SchemaField("Schema of its state, as JSON (empty: the one of its code)")
@@ -196,6 +204,7 @@ def _initial(row: Agent) -> dict[str, Any]:
     schema = row.state_schema
     values["state_schema"] = "" if schema is None else dumps(schema)
     values |= {"url": row.target, "timeout_seconds": row.timeout_seconds, "is_default": False}
+    values["worker_grace"] = row.worker_grace
     values["protocol"] = row.settings.get("protocol", "auto") if row.settings else "auto"
     for field in team_options.TABLES:
         values[field] = "\n".join(map(_line, team_options.visible(row, field)))

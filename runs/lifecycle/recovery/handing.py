@@ -99,10 +99,20 @@ def hand_over(run: Run, generation: int) -> bool:
     return True
 
 
-def continued(run_ids: Collection[UUID]) -> set[UUID]:
-    """Those of a worker's runs that another worker can continue."""
+def graces(run_ids: Collection[UUID]) -> dict[UUID, float]:
+    """The seconds that runs have when their worker is stopped: as their agents' rows say.
+
+    Without a word of the row that is no time for a run that another worker can continue. Any other
+    is not in the result: it has as long as the worker.
+    """
     rows = Run.objects.of_any_team().filter(pk__in=run_ids, status__in=ACTIVE)
-    return {run.pk for run in rows.select_related("agent") if may(run)}
+    seconds: dict[UUID, float] = {}
+    for run in rows.select_related("agent"):
+        if run.agent.worker_grace is not None:
+            seconds[run.pk] = run.agent.worker_grace
+        elif may(run):
+            seconds[run.pk] = 0.0
+    return seconds
 
 
 def lost_workers(run: Run) -> int:

@@ -285,36 +285,40 @@ class Runs:
     async def _drain(self) -> None:
         """Wait until every run is over, for ``AGUI_WORKER_GRACE`` at most."""
         self._hands.close()
-        grace = settings.AGUI_WORKER_GRACE
-        self._drained_by = min(self._drained_by, time.monotonic() + grace)
+        grace, began = settings.AGUI_WORKER_GRACE, time.monotonic()
+        self._drained_by = min(self._drained_by, began + grace)
         if self._running:
             log.info("worker.draining", runs=len(self._running), grace=grace)
-        looked_at: set[UUID] = set()
-        while self._running and (left := self.seconds_left) > 0:
-            await self._hand_over(looked_at)
+        due: dict[UUID, float] = {}
+        while self._running and self.seconds_left > 0:
+            await self._read_graces(due, began)
+            now = time.monotonic()
+            self._stop_runs({run for run, moment in due.items() if moment <= now}, Stop.SHUTDOWN)
             if self._running:  # they can have ended meanwhile
-                await asyncio.wait(set(self._running), timeout=min(left, PAUSE))
+                left = [moment - now for moment in due.values() if moment > now]
+                pause = min(self.seconds_left, PAUSE, *left)
+                await asyncio.wait(set(self._running), timeout=pause)
         for task, executed in list(self._running.items()):
             executed.why = executed.why or Stop.SHUTDOWN
             task.cancel()
         if self._running:
             await asyncio.wait(set(self._running))
 
-    async def _hand_over(self, looked_at: set[UUID]) -> None:
-        """Stop the runs that another worker continues; ``looked_at`` are runs of earlier calls.
+    async def _read_graces(self, due: dict[UUID, float], began: float) -> None:
+        """Add to ``due`` the moment at which each run is to be handed over or ended.
 
-        With a database that is away they drain like the others.
+        Runs without a grace of their agent's, and with a database that is away those whose agents
+        were not read, have as long as the worker.
         """
-        new = self.here - looked_at
+        new = self.here - due.keys()
         try:
             async with asyncio.timeout(LOOK):
                 await self._look()
-                continued = await db(handing.continued, new) if new else set()
+                graces = await db(handing.graces, new) if new else {}
         except (DatabaseError, InterfaceError, TimeoutError) as error:
             log.warning("worker.handing_over_later", error=repr(error))
             return
-        looked_at |= new
-        self._stop_runs(continued, Stop.SHUTDOWN)
+        due |= {run: began + graces.get(run, float("inf")) for run in new}
 
     async def _end(self) -> None:
         """Leave: what this worker has not executed is due again at once."""

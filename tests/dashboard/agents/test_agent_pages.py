@@ -280,6 +280,7 @@ def test_change_everything_that_a_form_has(cast: Cast, browse: Browse) -> None:
     answer = change(
         client, "far", name="New", description="Does it.", url="https://agents.example.com/new",
         headers="A:\nX-Key: secret value", protocol="0.x", on_busy="enqueue", timeout_seconds="60",
+        worker_grace="2.5",
         middleware='redact {"patterns": ["email"]}\ncitations', context_providers="wisdom",
         is_default="on", is_tool="on",
         state_schema='{"type": "object",\r\n "required": ["a"]}', on_bad_state="note",
@@ -291,6 +292,8 @@ def test_change_everything_that_a_form_has(cast: Cast, browse: Browse) -> None:
     assert (row.timeout_seconds, row.settings, row.is_default, row.is_tool) == (
         60, {"protocol": "0.x"}, True, True,
     )  # fmt: skip
+    assert row.worker_grace == 2.5
+    assert "its runs have 2.5 s" in page(client, "/agents/far/")
     assert row.middleware == [{"name": "redact", "patterns": ["email"]}, {"name": "citations"}]
     assert row.context_providers == [{"name": "wisdom"}]
     assert (row.state_schema, row.on_bad_state) == ({"type": "object", "required": ["a"]}, "note")
@@ -324,6 +327,8 @@ def test_change_everything_that_a_form_has(cast: Cast, browse: Browse) -> None:
         ("on_bad_state", "perhaps", "perhaps"),
         ("timeout_seconds", "-1", "0.1"),
         ("timeout_seconds", "nan", "number"),
+        ("worker_grace", "-1", "0"),
+        ("worker_grace", "86401", "86400"),
         ("on_busy", "perhaps", "perhaps"),
     ],
 )

@@ -3,12 +3,14 @@
 from typing import Any
 
 import pytest
+from django.db import IntegrityError
 
 from agui_host.backends.postgres.bridge import db
 from agui_host.runtimes import registry
 from agui_host.runtimes.models import Agent
+from runs.lifecycle.recovery import handing
 from tests.asgi import Answer, ask
-from tests.cast import Cast
+from tests.cast import Cast, Register, start
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,6 +35,7 @@ async def test_it_is_shown_and_changed(cast: Cast) -> None:
 @pytest.mark.parametrize(
     "values",
     [{"recovery": "sometimes"}, {"recovery_attempts": 0}, {"recovery_attempts": 21},
+     {"worker_grace": -1}, {"worker_grace": 86_401}, {"worker_grace": "long"},
      {"on_code_change": "ask"}, {"recovery_pause": -1}, {"recovery_pause": 1e9}, {"recoveries": 1}],
 )  # fmt: skip
 async def test_nonsense_is_refused(cast: Cast, values: dict[str, Any]) -> None:
@@ -48,6 +51,35 @@ async def test_other_kinds_cannot_continue(cast: Cast) -> None:
 
 
 def test_code_says_it(cast: Cast) -> None:
-    registry.agent("lasting", recovery="continue", on_code_change="end")(lambda ctx: None)
+    rules = {"recovery": "continue", "on_code_change": "end", "worker_grace": 3.5}
+    registry.agent("lasting", **rules)(lambda ctx: None)  # type: ignore[arg-type]
     (row,) = (row for row in registry.provision(cast.team) if row.slug == "lasting")
-    assert (row.recovery, row.on_code_change) == ("continue", "end")
+    assert (row.recovery, row.on_code_change, row.worker_grace) == ("continue", "end", 3.5)
+
+
+async def test_a_grace_is_shown_changed_and_taken_back(cast: Cast) -> None:
+    assert (await ask("GET", "/api/v1/agents/echo", cast.alice.headers)).json[
+        "worker_grace"
+    ] is None
+    for seconds in (0, 86_400, 2.5, None):
+        assert (await change(cast, "echo", worker_grace=seconds)).json["worker_grace"] == seconds
+        assert (await db(lambda: cast.echo)).worker_grace == seconds
+
+
+@pytest.mark.parametrize("seconds", [-1, 86_401, float("nan")])
+def test_the_database_bounds_a_grace(cast: Cast, seconds: float) -> None:
+    with pytest.raises(IntegrityError, match="agent_worker_grace_bounded"):
+        Agent.objects.for_team(cast.team).update(worker_grace=seconds)
+
+
+def test_the_graces_of_runs(cast: Cast, register: Register) -> None:
+    """Runs of agents without a grace have none if they continue; others are not in the result."""
+    of_agents = {
+        ("end", None): None, ("continue", None): 0.0, ("end", 4.0): 4.0, ("continue", 9.0): 9.0,
+    }  # fmt: skip
+    runs = {}
+    for number, (recovery, seconds) in enumerate(of_agents):
+        agent = register(f"a{number}", "scripted", recovery=recovery, worker_grace=seconds)
+        runs[recovery, seconds] = start(cast.alice, agent, threadId=f"t{number}", runId="r")
+    seconds_of = handing.graces([run.pk for run in runs.values()])
+    assert {of: seconds_of.get(run.pk) for of, run in runs.items()} == of_agents
