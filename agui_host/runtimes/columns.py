@@ -1,4 +1,4 @@
-"""Values of an agent's columns; checks and defaults of those that hold JSON."""
+"""Values of an agent's columns; checks and defaults of columns with JSON."""
 
 from typing import Any
 

@@ -307,8 +307,8 @@ class Runs:
     async def _read_graces(self, due: dict[UUID, float], began: float) -> None:
         """Add to ``due`` the moment at which each run is to be handed over or ended.
 
-        Runs without a grace of their agent's, and with a database that is away those whose agents
-        were not read, have as long as the worker.
+        Runs without a grace of their agent's have as long as the worker; while the database is
+        away, so have runs whose agents were not read.
         """
         new = self.here - due.keys()
         try:

@@ -1,1 +1,1 @@
-"""Processes are hurt while starts hand their runs to workers (docs/adr/0020)."""
+"""Runs are handed to workers that are hurt (docs/adr/0020), and by workers that leave."""

@@ -25,7 +25,7 @@ def host_with(grace: float) -> Iterator[Host]:
             AGUI_WORKER_GRACE=f"{grace}",
             AGUI_HEARTBEAT="0.5",
             AGUI_WORKER_LOST_AFTER="5",
-            AGUI_AGENT_MODULES="tests.acceptance.recovery.waiting",
+            AGUI_AGENT_MODULES="tests.acceptance.recovery.handing.waiting",
         )
         try:
             yield host.start()
