@@ -44,6 +44,7 @@ class Stream(RuleFold):
         self._room = Room(LOG)
         self._args: dict[str, tuple[Frame, Text]] = {}
         self._open: dict[str, tuple[Frame, Any]] = {}
+        self._begun: dict[str, str] = {}
         self._texts: set[str] = set()
         self._activities = Activities()
         self._subagents = Subagents()
@@ -83,7 +84,7 @@ class Stream(RuleFold):
     def _run_started(self, event: Event) -> list[Frame]:
         body = event.get("input") or {}
         self._tools = frozenset(tool["name"] for tool in body.get("tools") or ())
-        self._args, self._open, self._texts = {}, {}, set()
+        self._args, self._open, self._begun, self._texts = {}, {}, {}, set()
         metadata = {"messageMetadata": {"runId": event["runId"]}}
         first = {"type": "message-metadata", **metadata}
         if not self._began:
@@ -208,21 +209,30 @@ class Stream(RuleFold):
         if not self._args:
             self._room = Room(LOG)  # Arguments are only held while their call is open.
         self._args[key] = call, Text(self._room)
+        if begun := self._begun.pop(key, ""):
+            self._args[key][1].add(begun)
         self._calls.add(key)
         self.parts.add(key)
         return [{"type": "tool-input-start", **call}]
 
     def _call_part(self, event: Event) -> Part:
         key = event["toolCallId"]
+        if key not in self._args:
+            return Part()
         head = {"type": "tool-input-delta", "toolCallId": key}
         return Part(lambda delta: {**head, "inputTextDelta": delta}, self._args[key][1])
 
     def _call_end(self, event: Event) -> list[Frame]:
+        if event["toolCallId"] not in self._args:
+            return []  # Its result has ended it.
         call, arguments = self._args.pop(event["toolCallId"])
         text = str(arguments)
         try:
             value = loads(text.encode()) if text.strip() else {}
         except BadJson:
+            # It is begun again if chunks of something else have ended it in the middle.
+            if len(text) <= LONGEST and len(self._begun) < MOST_OPEN:
+                self._begun[call["toolCallId"]] = text
             return [{"type": "tool-input-error", **call, "input": text, "errorText": NOT_JSON}]
         if len(text) <= LONGEST and len(self._open) < MOST_OPEN:
             self._open[call["toolCallId"]] = call, value
@@ -245,7 +255,8 @@ class Stream(RuleFold):
         return self._call_end({"toolCallId": key})
 
     def _call_result(self, event: Event) -> list[Frame]:
-        key, frames = event["toolCallId"], []
+        # For the SDK, an input after the output is a call that waits for its result.
+        key, frames = event["toolCallId"], self._call_end(event)
         self._open.pop(key, None)
         if key not in self._calls:
             self._calls.add(key)

@@ -53,6 +53,7 @@ class Alpine:
         self._steps: dict[tuple[str | None, str], Step] = {}
         self._texts: dict[str, tuple[Frame, Text]] = {}
         self._calls: dict[str, tuple[Frame, Text]] = {}
+        self._begun: set[str] = set()
         self._rules = {
             "RUN_STARTED": self._run_started,
             "RUN_FINISHED": self._run_finished,
@@ -242,7 +243,10 @@ class Alpine:
         key = event["toolCallId"]
         frame = self._frame("tool_call_start", toolCallId=key, toolName=event["toolCallName"])
         self._calls[key] = (frame, self._new_text())
-        return [frame]
+        # Chunks of something else can end a call in the middle; then it is begun again.
+        is_new = key not in self._begun
+        self._begun.add(key)
+        return [frame] if is_new else []
 
     def _call_args(self, event: Event) -> list[Frame]:
         key, delta = event["toolCallId"], event["delta"]

@@ -106,7 +106,6 @@ class ChatCompletion(RuleFold):
             "REASONING_MESSAGE_START": lambda event: self._thoughts.start(event["messageId"]),
             "REASONING_MESSAGE_END": lambda event: self._thoughts.end(event["messageId"]),
             "TOOL_CALL_START": self._call_start,
-            "TOOL_CALL_END": self._call_end,
         }
         self._parts = {
             "TEXT_MESSAGE_CONTENT": self._text_part,
@@ -142,7 +141,7 @@ class ChatCompletion(RuleFold):
     def _run_finished(self, event: Event) -> list[Frame]:
         outcome = event.get("outcome") or {}
         questions = [each.get("message") for each in outcome.get("interrupts") or ()]
-        rest = [*self._thoughts.end_all(), *self._texts.end_all()]
+        rest = [*self._thoughts.end_all(), *self._texts.end_all(), *self._end_calls()]
         asks = [frame for text in filter(None, questions) for frame in self._content.add(text)]
         self._reason = "tool_calls" if self._calls else "stop"
         self._usage = items.chat_usage(event.get("usage") or ())
@@ -154,7 +153,7 @@ class ChatCompletion(RuleFold):
     def _run_error(self, event: Event) -> list[Frame]:
         self.error = {"message": event["message"], "type": "server_error", "param": None}
         self.error["code"] = event.get("code")
-        rest = [*self._thoughts.end_all(), *self._texts.end_all()]
+        rest = [*self._thoughts.end_all(), *self._texts.end_all(), *self._end_calls()]
         return [*rest, {"type": "error", "error": self.error}]
 
     def _text_start(self, event: Event) -> list[Frame]:
@@ -174,12 +173,13 @@ class ChatCompletion(RuleFold):
         self._calls.setdefault(key, (call, Text(self._room)))
         return [self._of_call({"index": self._places[key], **call})]
 
-    def _call_end(self, event: Event) -> list[Frame]:
-        call = self._calls.get(event["toolCallId"])
-        if call is None or str(call[1]).strip():
-            return []
-        # Clients parse the arguments of a call without any as JSON.
-        return self._call_part(event).add("{}")
+    def _end_calls(self) -> list[Frame]:
+        """Clients parse the arguments of a call without any as JSON.
+
+        Only now, since a call that has ended can be begun again.
+        """
+        silent = (key for key, (_, text) in self._calls.items() if not str(text).strip())
+        return [frame for key in silent for frame in self._call_part({"toolCallId": key}).add("{}")]
 
     def _call_part(self, event: Event) -> Part:
         key = event["toolCallId"]

@@ -39,6 +39,8 @@ FIXED: Frame = {
 }
 """What every response has. Required members without a meaning for a host of agents are constant."""
 
+NONE = "{}"
+"""The arguments of a call without any, which clients parse as JSON."""
 _KINDS = ("output_text", "summary_text")
 """The types of the parts of messages, and of reasoning."""
 Open = tuple[int, Frame, Text]
@@ -210,11 +212,21 @@ class Responses(RuleFold):
 
     def _call_start(self, event: Event) -> list[Frame]:
         key, name = event["toolCallId"], event["toolCallName"]
+        if (begun := self._calls.get(key)) is not None and begun[0] in self._output:
+            return self._call_again(begun)
         make = items.client_call if name in self._tools else items.server_call
         item = make(key, name)
         added = self._add(item)
         self._calls[key] = added["output_index"], item, Text(self._room)
         return [added]
+
+    def _call_again(self, call: Open) -> list[Frame]:
+        """Chunks of something else can end a call in the middle: the item gets the rest, too."""
+        _, item, arguments = call
+        if str(arguments) == NONE:
+            arguments.replace("")
+        item["status"] = "in_progress"
+        return []
 
     def _call_part(self, event: Event) -> Part:
         call = self._calls[event["toolCallId"]]
@@ -224,8 +236,7 @@ class Responses(RuleFold):
     def _call_end(self, event: Event) -> list[Frame]:
         call = self._calls[event["toolCallId"]]
         place, item, arguments = call
-        # Clients parse the arguments of a call without any as JSON.
-        empty = [] if str(arguments).strip() else self._call_part(event).add("{}")
+        empty = [] if str(arguments).strip() else self._call_part(event).add(NONE)
         item["arguments"] = str(arguments)
         where = _where(call)
         done: Frame = {"type": _arguments(call, "done"), **where, "arguments": item["arguments"]}
@@ -257,7 +268,7 @@ class Responses(RuleFold):
             elif kind == CALL.start and now is None:
                 self._output.pop(place, None)
             elif kind == CALL.start:
-                arguments.replace(now if now.strip() else "{}")
+                arguments.replace(now if now.strip() else NONE)
                 item["arguments"] = str(arguments)
         elif kind in (TEXT.start, THOUGHT.start):
             self._correct_text(kind == TEXT.start, key, now)

@@ -152,7 +152,8 @@ def settled(name: str, answer: Any) -> Any:
     """An answer without the order that only a stream has: of calls and data among texts, of rows.
 
     Of state the outline has a row for each stretch of events without a message. A part that a
-    snapshot left out, and the next one has again, comes last in a text that is one for all.
+    snapshot left out, and the next one has again, comes last in a text that is one for all. A call
+    that is begun again ends twice.
     """
     if name == "Chat Completions":
         answer["choices"] = sorted(repr(answer["choices"]))
@@ -179,7 +180,9 @@ def _joined(frames: list[Event]) -> list[Event]:
     joined: dict[str, Event] = {}
     for number, frame in enumerate(frames):
         place = json.dumps({**frame, "content": ""}, sort_keys=True)
-        if frame.get("delta") is not True:
+        if frame["type"] == "tool_call_end":
+            joined[place] = frame
+        elif frame.get("delta") is not True:
             joined[f"{place} {number}"] = frame
         elif place in joined:
             joined[place]["content"] += frame["content"]

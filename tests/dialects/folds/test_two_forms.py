@@ -3,11 +3,12 @@
 ``FORM_EXAMPLES`` says how many answers the long run tries.
 """
 
+import json
 import os
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from tests.dialects.folds.conversation import conversations, mistaken, retold, settled, snapshot_of
@@ -75,6 +76,7 @@ def all_forms(log: list[Event], data: st.DataObject) -> None:
             end,
         ],
     }
+    note(json.dumps(log))
     for name, read in READERS.items():
         expected = settled(name, read(log))
         for form, other in others.items():
