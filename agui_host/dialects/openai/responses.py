@@ -58,7 +58,7 @@ class Responses(RuleFold):
         self._output: dict[int, Frame] = {}
         self._places: dict[tuple[str, str], list[int]] = {}
         # By part: how many of its items a snapshot corrects, and their text now.
-        self._corrections: dict[tuple[str, str], tuple[int, str]] = {}
+        self._corrections: dict[int, str] = {}
         self._tools: frozenset[str] = frozenset()
         self._texts: dict[tuple[str, str], Open] = {}
         self._calls: dict[str, Open] = {}
@@ -84,11 +84,10 @@ class Responses(RuleFold):
     @property
     def response(self) -> Frame:
         """The response so far, with the text of items that are still being written."""
-        for name, (closed, now) in self._corrections.items():
-            for place in self._places[name][:closed]:
-                if (item := self._output.get(place)) is not None:
-                    piece = _piece(item)
-                    piece["text"] = self._room.refit(piece["text"], now)
+        for place, now in self._corrections.items():
+            if (item := self._output.get(place)) is not None:
+                piece = _piece(item)
+                piece["text"] = self._room.refit(piece["text"], now)
         self._corrections.clear()
         for _, item, text in self._texts.values():
             _piece(item)["text"] = str(text)
@@ -276,14 +275,17 @@ class Responses(RuleFold):
 
     def _correct_text(self, answers: bool, key: str, now: str | None) -> None:
         name = (_KINDS[not answers], key)
-        if (part := self._texts.get(name)) is not None:
+        part = self._texts.get(name)
+        places = self._places.get(name, [])
+        # A text that was begun again has several items. The whole text stands in one of them.
+        stays = [] if now is None else [part[0]] if part is not None else places[:1]
+        for place in set(places).difference(stays):
+            self._output.pop(place, None)
+        self._places[name] = stays
+        if part is not None:
             part[2].replace(now or "")
-        if now is None:
-            self._corrections.pop(name, None)
-            for place in self._places.pop(name, ()):
-                self._output.pop(place, None)
-        elif closed := len(self._places.get(name, ())) - (part is not None):
-            self._corrections[name] = closed, now
+        elif now is not None:
+            self._corrections.update(dict.fromkeys(stays, now))
 
 
 def _where(part: Open) -> Frame:

@@ -1,7 +1,7 @@
-"""A call that ends and is begun again is one call for every reader.
+"""A call or a text that ends and is begun again is one for every reader.
 
-Chunks of something else end a call in the middle, and some adapters announce a call before they
-stream it.
+Chunks of something else end a call in the middle, some adapters announce a call before they stream
+it, and a snapshot that has more of a text begins it again.
 """
 
 from typing import Any
@@ -44,6 +44,20 @@ def test_a_result_before_the_end_of_its_call(reader: str) -> None:
     begun, end = _streamed("search", "")
     log = stored([begun, end, begun, result, end])
     assert settled(reader, READERS[reader](retold(log))) == settled(reader, READERS[reader](log))
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_text_that_one_snapshot_extends_and_the_next_one_does_not(reader: str) -> None:
+    text = [
+        {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "sun"},
+        {"type": "TEXT_MESSAGE_END", "messageId": "m"},
+    ]
+    log = stored(text)
+    *events, end = log
+    longer = snapshot_of(stored([{**each, "delta": "sun and rain"} for each in text]))
+    corrected = [*events, longer, snapshot_of(log), end]
+    assert settled(reader, READERS[reader](corrected)) == settled(reader, READERS[reader](log))
 
 
 def _streamed(name: str, arguments: str) -> list[Event]:
