@@ -192,7 +192,7 @@ begin
              where question.team_id = new.team_id and question.status = 'open'
                and question.thread_id <> new.thread_id
                 and starts_with(question.interrupt_id, 'budget-' || budget.id::text)))
-     order by until desc nulls first, budget.id limit 1;
+     order by until desc nulls first, budget.period = 'month' desc, budget.id limit 1;
     if found then
         raise exception 'a budget is spent' using errcode = 'AG010', detail = spent::text,
             hint = coalesce(ceil(extract(epoch from ends - clock_timestamp()))::text, '');

@@ -1,4 +1,5 @@
 import django.core.validators
+from django.contrib.postgres.operations import AddConstraintNotValid
 from django.db import migrations, models
 
 
@@ -21,7 +22,7 @@ class Migration(migrations.Migration):
                 ],
             ),
         ),
-        migrations.AddConstraint(
+        AddConstraintNotValid(
             model_name="agent",
             constraint=models.CheckConstraint(
                 condition=models.Q(

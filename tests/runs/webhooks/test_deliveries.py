@@ -244,7 +244,7 @@ async def test_an_outcome_that_comes_too_late(cast: Cast) -> None:
     await enqueued(cast, hook)
     ((first,),) = await db(deliveries.claim, [])
     assert await db(deliveries.claim, []) == []
-    await db(WebhookDelivery.objects.all().update, due_at=timezone.now())
+    await db(WebhookDelivery.objects.all().update, due_at=timezone.now() - timedelta(seconds=1))
     ((second,),) = await db(deliveries.claim, [])
     outcome = deliveries.Outcome(timezone.now(), 1, 200)
     assert await db(deliveries.record, second, outcome)
