@@ -106,13 +106,17 @@ def graces(run_ids: Collection[UUID]) -> dict[UUID, float]:
     is not in the result: it has as long as the worker.
     """
     rows = Run.objects.of_any_team().filter(pk__in=run_ids, status__in=ACTIVE)
-    seconds: dict[UUID, float] = {}
-    for run in rows.select_related("agent"):
-        if run.agent.worker_grace is not None:
-            seconds[run.pk] = run.agent.worker_grace
-        elif may(run):
-            seconds[run.pk] = 0.0
-    return seconds
+    seconds = {run.pk: _grace(run) for run in rows.select_related("agent")}
+    return {run: grace for run, grace in seconds.items() if grace is not None}
+
+
+def _grace(run: Run) -> float | None:
+    if not may(run):
+        return run.agent.worker_grace
+    if run.parent_id is not None:
+        # Handed over before its parent, it would wait for an attempt that has not come.
+        return _grace(Run.objects.already_found().select_related("agent").get(pk=run.parent_id))
+    return run.agent.worker_grace or 0.0
 
 
 def lost_workers(run: Run) -> int:

@@ -9,6 +9,7 @@ from agui_host.backends.postgres.bridge import db
 from agui_host.runtimes import registry
 from agui_host.runtimes.models import Agent
 from runs.lifecycle.recovery import handing
+from runs.models import Run
 from tests.asgi import Answer, ask
 from tests.cast import Cast, Register, start
 
@@ -83,3 +84,18 @@ def test_the_graces_of_runs(cast: Cast, register: Register) -> None:
         runs[recovery, seconds] = start(cast.alice, agent, threadId=f"t{number}", runId="r")
     seconds_of = handing.graces([run.pk for run in runs.values()])
     assert {of: seconds_of.get(run.pk) for of, run in runs.items()} == of_agents
+
+
+@pytest.mark.parametrize(("of_parent", "seconds"), [(9.0, 9.0), (None, 0.0)])
+def test_a_child_that_continues_has_the_time_of_its_parent(
+    cast: Cast, register: Register, of_parent: float | None, seconds: float
+) -> None:
+    parent_agent = register("parent", "scripted", recovery="continue", worker_grace=of_parent)
+    parent = start(cast.alice, parent_agent, threadId="t", runId="p")
+    graces = {}
+    for number, (recovery, own) in enumerate([("continue", None), ("continue", 4.0), ("end", 4.0)]):
+        agent = register(f"child{number}", "scripted", recovery=recovery, worker_grace=own)
+        child = start(cast.alice, agent, threadId=f"t{number}", runId="c")
+        Run.objects.for_team(cast.team).filter(pk=child.pk).update(parent=parent)
+        graces[recovery, own] = handing.graces([child.pk])[child.pk]
+    assert graces == {("continue", None): seconds, ("continue", 4.0): seconds, ("end", 4.0): 4.0}
