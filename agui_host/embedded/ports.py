@@ -52,7 +52,7 @@ def announce(data: Path, port: int) -> None:
 def announced(data: Path) -> list[int]:
     """The ports of web processes on this machine that have the data directory, in order."""
     files = (data / FOLDER).glob(f"*{SUFFIX}")
-    return sorted(int(file.stem) for file in files if _is_locked(file))
+    return sorted(int(file.stem) for file in files if file.stem.isdecimal() and _is_locked(file))
 
 
 def _is_locked(file: Path) -> bool:

@@ -1,6 +1,6 @@
 """Filters of the runs list; the queryset keeps each one inside the team."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -98,17 +98,20 @@ class RunFilter(django_filters.FilterSet):
 
 
 def narrowed(
-    runs: QuerySet[Run], candidates: RunFilter, query: Mapping[str, Any], order: tuple[str, ...]
+    runs: QuerySet[Run],
+    candidates: Callable[[], QuerySet[Run]],
+    query: Mapping[str, Any],
+    order: tuple[str, ...],
 ) -> QuerySet[Run]:
     """Those of the newest runs that pass the filters that no index has.
 
-    ``candidates``: the same filters, for all runs of the team; only how many there are counts.
+    ``candidates`` makes all runs of the team that pass the others; only how many there are counts.
     """
     if not any(query.get(name) for name in UNINDEXED):
         return runs
     # The oldest run to look at is read first: the planner would search them all.
     column = order[0].removeprefix("-")
-    ordered = candidates.qs.order_by(*order).values_list(column, flat=True)
+    ordered = candidates().order_by(*order).values_list(column, flat=True)
     oldest = ordered[DEPTH - 1 : DEPTH].first()
     newest = runs if oldest is None else runs.filter(**{f"{column}__gte": oldest})
     return passing(newest, query)

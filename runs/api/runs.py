@@ -99,11 +99,13 @@ class RunList(pages.FromReplica, generics.ListAPIView[Run]):
         )
 
     def _narrowed(self, runs: QuerySet[Run]) -> QuerySet[Run]:
-        query = self.request.query_params
-        everyone = RunFilter(query, Run.objects.for_team(principal_of(self.request).team),
-                             request=self.request)  # fmt: skip
         order = cast(NewestFirst, self.paginator).get_ordering(self.request, runs, self)
-        return filters.narrowed(runs, everyone, query, order)
+        return filters.narrowed(runs, self._of_team, self.request.query_params, order)
+
+    def _of_team(self) -> QuerySet[Run]:
+        everyone = Run.objects.for_team(principal_of(self.request).team)
+        passing = RunFilter(self.request.query_params, everyone, request=self.request)
+        return cast("QuerySet[Run]", passing.qs)
 
     @extend_schema(
         request=StartSerializer,

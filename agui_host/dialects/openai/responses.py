@@ -57,7 +57,7 @@ class Responses(RuleFold):
         self._items = 0
         self._output: dict[int, Frame] = {}
         self._places: dict[tuple[str, str], list[int]] = {}
-        # By part: how many of its items a snapshot corrects, and their text now.
+        # By item: the text that a snapshot says it has.
         self._corrections: dict[int, str] = {}
         self._tools: frozenset[str] = frozenset()
         self._texts: dict[tuple[str, str], Open] = {}

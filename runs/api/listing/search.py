@@ -1,6 +1,7 @@
 """The runs of a list by its address: its filters, and the text in its box."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from django.db.models import QuerySet
 from django.http import QueryDict
@@ -57,12 +58,17 @@ def matching(principal: Principal, address: QueryDict) -> Search:
         if matches.complete:
             few = words.containing(runs, principal.team.pk, text, matches)
             return Search(passing(few, query), query, [], typed.words)
-    candidates = ListFilter(query, Run.objects.for_team(principal.team))
-    candidates.principal = principal
-    runs = narrowed(runs, candidates, query, order)
+    runs = narrowed(runs, partial(_of_team, principal, query), query, order)
     if matches is None:
         return Search(runs, query, [], typed.words)
     containing = Containing(runs, principal.team, text, matches)
     # Those before some time are no newest ones.
     shortcut = not any(query.get(name) for name in ("until", "created_before"))
     return Search(containing.all, query, [], typed.words, containing if shortcut else None)
+
+
+def _of_team(principal: Principal, query: QueryDict) -> QuerySet[Run]:
+    candidates = ListFilter(query, Run.objects.for_team(principal.team))
+    candidates.principal = principal
+    runs: QuerySet[Run] = candidates.qs
+    return runs
