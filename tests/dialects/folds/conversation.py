@@ -28,7 +28,8 @@ class Conversation(Script):
         self.named: set[tuple[str, str]] = set()
         self.in_chunk = False  # An id of two subagents ends the run; chunks have new ones here.
         without = {self.reopen, self.snapshot}  # A stream cannot go back to an earlier text.
-        self.moves = [move for move in self.moves if move not in without] + [self.start, self.call]
+        self.moves = [move for move in self.moves if move not in without]
+        self.moves += [self.start, self.call, *[self.call_again] * 4]
 
     def fresh(self, prefix: str) -> str:
         """A new id, or one that something else has: of the user's message, or none at all."""
@@ -77,11 +78,23 @@ class Conversation(Script):
             self.say("TOOL_CALL_START", owner, toolCallId=key, **fields)
             self.open["call", key] = owner
 
+    def call_again(self) -> None:
+        """Begin a call again that has ended, in the middle of its arguments or without any."""
+        ended = [(part, owner) for kind, part, owner in self.closed if kind == "call"]
+        if ended:
+            part, owner = self.pick(ended)
+            begun = next(each for each in self.events if each.get("toolCallId") == part)
+            if ("call", part) not in self.open:
+                name = begun["toolCallName"]
+                self.say("TOOL_CALL_START", owner, toolCallId=part, toolCallName=name)
+                self.open["call", part] = owner
+
     def result(self) -> None:
         """One for each call: of several the readers that know one have the last."""
         closed, whole = self.closed, [each for each in self.events if "content" in each]
         answered = {each.get("toolCallId") for each in whole}
-        self.closed = [each for each in closed if each[1] not in answered]
+        ended = [each for each in closed if each[:2] not in self.open]
+        self.closed = [each for each in ended if each[1] not in answered]
         super().result()
         self.closed = closed
 
@@ -140,9 +153,11 @@ def mistaken(log: list[Event], draw: Callable[..., Any]) -> Event:
     """A snapshot of a log's messages, some of which it changes or leaves out."""
     messages = []
     for message in snapshot_of(log)["messages"][1:]:
-        match draw(st.sampled_from(["same", "changed", "gone"])):
+        match draw(st.sampled_from(["same", "changed", "longer", "gone"])):
             case "same":
                 messages.append(message)
+            case "longer" if isinstance(message.get("content"), str):
+                messages.append({**message, "content": f"{message['content']} {SECRET}"})
             case "changed" if isinstance(message.get("content"), str):
                 messages.append({**message, "content": f"{SECRET} {message['content']}"})
     return {**snapshot(messages), "timestamp": log[-1]["timestamp"]}
