@@ -1,5 +1,6 @@
 """A second factor: half signed in is not signed in, anywhere; and guessing is slow."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -80,6 +81,11 @@ def test_half_signed_in_is_not_signed_in(dora: tuple[Client, str]) -> None:
     answer = client.post("/account/mfa/authenticate/", {"code": totp(secret)})
     assert answer["Location"] == "/team/"
     assert is_signed_in(client)
+
+
+def test_a_box_to_tick_stands_beside_its_words(dora: tuple[Client, str]) -> None:
+    page = dora[0].get("/account/mfa/keys/add/").content.decode()
+    assert re.search(r'<label class="tick"><input type="checkbox"[^>]*> Passwordless</label>', page)
 
 
 def test_the_secret_is_sealed(dora: tuple[Client, str]) -> None:

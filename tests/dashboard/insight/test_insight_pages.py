@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from datetime import timedelta
 from html import unescape
 
 import pytest
@@ -10,8 +11,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from agui_host.backends.postgres import clock
 from runs.lifecycle.insight import storing
-from runs.models import Issue, IssueNote, ToolCall
+from runs.models import Issue, IssueNote, IssueRun, ToolCall
 from tests.cast import Cast
 from tests.dashboard.conftest import Browse
 from tests.runs.insight.conftest import call, ran
@@ -54,6 +56,7 @@ def test_an_issue_is_resolved_and_comes_back(cast: Cast, browse: Browse) -> None
     client, address = browse(cast.bob), f"/issues/{issue.pk}/"
     text = page(client, address)
     assert "No card 1" in text, "the whole error of a run"
+    assert "Failures of 14 days" in text
     for values in (
         {"status": "resolved"}, {"assigned_to": "alice"}, {"note": "Look <i>here</i>"},
     ):  # fmt: skip
@@ -78,6 +81,16 @@ def test_an_issue_is_resolved_and_comes_back(cast: Cast, browse: Browse) -> None
     stranger = browse(cast.charlie)
     page(stranger, address, 404)
     assert stranger.post(f"{address}change", {"status": "open"}).status_code == 404
+
+
+def test_a_page_of_old_failures_draws_no_empty_bars(cast: Cast, browse: Browse) -> None:
+    failed(cast.alice, "No card 1")
+    storing.run_once(20)
+    IssueRun.objects.of_any_team().update(at=clock.now() - timedelta(days=30))
+    issue = Issue.objects.of_any_team().get()
+    text = page(browse(cast.bob), f"/issues/{issue.pk}/")
+    assert "No failures in the last 14 days" in text
+    assert "<svg" not in text
 
 
 def test_the_queries_do_not_grow_with_issues(cast: Cast, browse: Browse) -> None:
