@@ -20,19 +20,15 @@ USAGE_CHARACTERS = 20_000
 
 @dataclass(frozen=True)
 class Column:
-    """``name`` is used in the address; ``runs/cells/`` has the template of its cells.
+    """``name`` is used in the address, and for its cells (``dashboard/rows.py``).
 
-    ``counts`` is the member of a run with the number of a column that has no template of its own.
+    ``counts`` is the member of a run with the number of a column that only shows that.
     """
 
     name: str
     label: str
     is_number: bool = False
     counts: str = ""
-
-    @cached_property
-    def template(self) -> str:
-        return f"runs/cells/{'count' if self.counts else self.name}.html"
 
     @cached_property
     def opening(self) -> SafeString:
