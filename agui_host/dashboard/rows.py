@@ -5,14 +5,13 @@ long as ten cells take here.
 """
 
 from collections.abc import Callable, Iterable
-from uuid import UUID
 
 from django.template.defaultfilters import filesizeformat
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from agui_host import links
 from agui_host.dashboard import listing
 from agui_host.dashboard.runs_list import status
 from agui_host.dashboard.runs_list.columns import Column, tokens
@@ -32,7 +31,6 @@ PICK = """<td class="pick"><input id="pick-{pk}" type="checkbox" name="run" valu
   """
 WATCHED = '<input type="hidden" class="watched" name="active" value="{}">'
 SWAPPED = mark_safe(' hx-swap-oob="true"')
-ANY = UUID(int=0)
 NONE = "–"
 
 
@@ -43,11 +41,10 @@ def of(
 
     ``swapped``: the rows replace those of an open page.
     """
-    pages = reverse("run", args=[ANY])
-    return [_row(run, columns, pages, picks=picks, swapped=swapped) for run in runs]
+    return [_row(run, columns, picks=picks, swapped=swapped) for run in runs]
 
 
-def _row(run: Run, columns: list[Column], pages: str, *, picks: bool, swapped: bool) -> SafeString:
+def _row(run: Run, columns: list[Column], *, picks: bool, swapped: bool) -> SafeString:
     pk, agent = str(run.pk), run.agent.slug
     return format_html(
         ROW,
@@ -56,7 +53,7 @@ def _row(run: Run, columns: list[Column], pages: str, *, picks: bool, swapped: b
         pick=format_html(PICK, pk=pk, agent=agent) if picks else "",
         chip=status.chip(run),
         watched=format_html(WATCHED, listing.stamp(run)) if listing.is_active(run) else "",
-        page=pages.replace(str(ANY), pk),
+        page=links.page("run", run.pk),
         agent=agent,
         asked=run.asked or "",
         cells=_cells(run, columns),

@@ -52,7 +52,7 @@ class Row:
 
     @property
     def failures(self) -> str:
-        return "" if self.query is None else address(self.query | {"status": "failed"})
+        return f"{runs}&status=failed" if (runs := self.runs) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from django.template import Context
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from agui_host import links
 from agui_host.dashboard import listing
 from agui_host.dashboard.runs_list import sorting, status
 from agui_host.teams.authentication import Principal
@@ -16,6 +17,7 @@ register = template.Library()
 register.filter("active", listing.is_active)
 register.filter("chip", status.chip)
 register.filter("status_word", status.word)
+register.filter("page", links.page)
 
 
 @register.filter
