@@ -152,8 +152,7 @@ def meters(principal: Principal, names: Collection[str] = NAMES) -> list[Meter]:
     """The limits of the team of which the use is counted; ``names``: only these."""
     return [
         Meter(NAMES[use.name], use.used or 0, use.max, use.name == "stored_bytes")
-        for use in limits.of(principal.team)
-        if use.name in NAMES and use.name in names
+        for use in limits.of(principal.team, NAMES.keys() & set(names))
     ]
 
 
