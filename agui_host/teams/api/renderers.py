@@ -3,17 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
 from rest_framework import renderers
 
-# DRF writes moments with a Z.
-_OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME
+from agui_host.protocol import strict_json
+
 _of_drf = renderers.JSONRenderer.encoder_class().default
 _ESCAPED = ((b"\xe2\x80\xa8", rb"\u2028"), (b"\xe2\x80\xa9", rb"\u2029"))
 
 
 class QuickJSONRenderer(renderers.JSONRenderer):
-    """DRF's renderer, which has the last word on what orjson refuses, and on indentation.
+    """DRF's renderer, which has the last word on what the other refuses, and on indentation.
 
     A megabyte of usage takes 4 ms in place of 15.
     """
@@ -29,7 +28,7 @@ class QuickJSONRenderer(renderers.JSONRenderer):
         if data is None or self.get_indent(accepted_media_type or "", dict(context)) is not None:
             return super().render(data, accepted_media_type, context)
         try:
-            body = orjson.dumps(data, default=_of_drf, option=_OPTIONS)
+            body = strict_json.answer(data, _of_drf)
         except TypeError:  # a large integer, an unpaired surrogate, or another type
             return super().render(data, accepted_media_type, context)
         for plain, escaped in _ESCAPED:
