@@ -2,11 +2,19 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import cast
+from urllib.parse import urlencode
 
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
 from django.db.models import F, FloatField, Q, QuerySet
 from django.db.models.functions import Cast, Extract
 from django.http import QueryDict
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
+from agui_host.teams.tenancy import TeamQuerySet
 from runs.models import Run, Status
 
 MOST = 2_500
@@ -18,15 +26,40 @@ HEIGHT = 40
 STEPS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86_400, 7 * 86_400)
 """Seconds. Bars begin at whole steps from START, a Monday."""
 START = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
+# The first row is of all of them. PostgreSQL adds up: to read the rows took five times as long.
+SUMS = """
+with newest as materialized ({newest}),
+run as (select * from newest limit %s),
+reach as (select max(at) - min(at) as span from run),
+steps as (
+    select coalesce(min(step) filter (where span / step < %s), span / %s) as step
+      from reach cross join unnest(%s::float8[]) as each (step)
+     group by span)
+select floor((at - %s) / step)::bigint as slot, count(*), count(*) filter (where is_failed),
+       coalesce(sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)), 0)::bigint,
+       coalesce(sum(cost), 0)::float8,
+       1000 * (array_agg(took order by took) filter (where took is not null))
+           [1 + floor(0.95 * (count(took) - 1))::int],
+       max(step), (select count(*) from newest) > %s
+  from run cross join steps
+ group by grouping sets ((slot), ())
+ order by slot nulls first
+"""
+BAR = (
+    '<a tabindex="-1" href="?{query}" aria-label="{label}: {runs}"><title>{title}: {runs}</title>'
+    '<rect class="reach" x="{x}" y="0" width="10" height="40"/>'
+    '<rect x="{x}" y="{top}" width="9" height="{height}"/>{red}</a>'
+)
+RED = '<rect class="failed" x="{}" y="{}" width="9" height="{}"/>'
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Runs from ``since`` until ``until``. ``query`` is the list of them."""
+    """Runs from ``since`` until ``until``. ``narrowed`` are the other filters of their list."""
 
     since: datetime
     until: datetime
-    query: str
+    narrowed: str
     x: int
     runs: int
     failed: int
@@ -43,12 +76,32 @@ class Bar:
         return max(2.0, self.height * self.failed / self.runs) if self.failed else 0
 
     @property
-    def top(self) -> float:
-        return HEIGHT - self.height
+    def query(self) -> str:
+        """The address of their list."""
+        times = {"since": self.since.isoformat(), "until": self.until.isoformat()}
+        return f"{self.narrowed}{urlencode(times)}"
 
     @property
-    def red_top(self) -> float:
-        return HEIGHT - self.red
+    def drawn(self) -> SafeString:
+        """The bar as SVG, a link to its runs. Not a template: it took eight times as long."""
+        since, until = timezone.localtime(self.since), timezone.localtime(self.until)
+        failed = f", {self.failed} failed" if self.failed else ""
+        return format_html(
+            BAR,
+            query=self.query,
+            label=f"{since:%Y-%m-%d %H:%M}",
+            title=f"{since:%Y-%m-%d %H:%M:%S} – {until:%H:%M:%S %Z}",
+            runs=f"{self.runs} run{'' if self.runs == 1 else 's'}{failed}",
+            x=self.x,
+            top=f"{HEIGHT - self.height:.2f}",
+            height=f"{self.height:.2f}",
+            red=self._red(),
+        )
+
+    def _red(self) -> str:
+        if not self.failed:
+            return ""
+        return format_html(RED, self.x, f"{HEIGHT - self.red:.2f}", f"{self.red:.2f}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +124,11 @@ class Histogram:
     def width(self) -> int:
         return 10 * len(self.bars)
 
+    @property
+    def drawn(self) -> SafeString:
+        """The bars that have runs."""
+        return format_html_join("", "{}", ((bar.drawn,) for bar in self.bars if bar.runs))
+
 
 def of(
     runs: QuerySet[Run], order: tuple[str, ...], query: QueryDict, *, whole: bool = True
@@ -79,45 +137,42 @@ def of(
 
     ``whole``: these are all runs of the list.
     """
-    rows = list(
-        runs.order_by(*order)
-        .annotate(at=Cast(Extract("created_at", "epoch"), FloatField()))
-        .annotate(is_failed=Q(status=Status.FAILED))
-        .annotate(took=Cast(Extract(F("ended_at") - F("started_at"), "epoch"), FloatField()))
-        .values_list("at", "is_failed", "took", "tokens_in", "tokens_out", "cost")[: MOST + 1]
+    rows = runs.order_by(*order).annotate(
+        at=Cast(Extract("created_at", "epoch"), FloatField()),
+        is_failed=Q(status=Status.FAILED),
+        took=Cast(Extract(F("ended_at") - F("started_at"), "epoch"), FloatField()),
     )
-    complete, rows = whole and len(rows) <= MOST, rows[:MOST]
-    if len(rows) < FEWEST:
+    columns = ("at", "is_failed", "took", "tokens_in", "tokens_out", "cost")
+    counted = cast("TeamQuerySet[Run]", rows.values_list(*columns)[: MOST + 1])
+    try:
+        newest, params = counted.as_statement()
+    except EmptyResultSet:
         return None
-    times = [row[0] for row in rows]
-    first, span = min(times), max(times) - min(times)
-    step = next((step for step in STEPS if span / step < BARS - 1), span / (BARS - 2))
-    start = START + step * ((first - START) // step)
-    counts: dict[int, list[int]] = {}
-    for at, is_failed, *_ in rows:
-        count = counts.setdefault(int((at - start) // step), [0, 0])
-        count[0] += 1
-        count[1] += is_failed
-    highest = max(count for count, _ in counts.values())
-    bars = []
-    for number in range(max(counts) + 1):
-        since, until = (_moment(start + step * each) for each in (number, number + 1))
-        total, failed = counts.get(number, [0, 0])
-        own = _query(query, since, until)
-        bars.append(Bar(since, until, own, 10 * number, total, failed, highest))
-    tokens = sum((read or 0) + (written or 0) for *_, read, written, _ in rows)
-    cost = sum(row[-1] or 0 for row in rows)
-    spans = sorted(row[2] for row in rows if row[2] is not None)
-    most_took = 1000 * spans[int(0.95 * (len(spans) - 1))] if spans else None
-    failed_runs = sum(bar.failed for bar in bars)
-    return Histogram(bars, len(rows), failed_runs, complete, tokens, cost, most_took)
+    with connection.cursor() as cursor:
+        bounds = (MOST, BARS - 1, BARS - 2, list(STEPS), START, MOST)
+        cursor.execute(SUMS.format(newest=newest), (*params, *bounds))
+        whole_list, *slots = cursor.fetchall()
+    _, number, failed, tokens, cost, most_took, step, more = whole_list
+    if number < FEWEST:
+        return None
+    counts = {slot: (total, red) for slot, total, red, *_ in slots}
+    highest = max(total for total, _ in counts.values())
+    first, last, bars = min(counts), max(counts), []
+    narrowed = _narrowed(query)
+    for slot in range(first, last + 1):
+        since, until = (_moment(START + step * each) for each in (slot, slot + 1))
+        total, red = counts.get(slot, (0, 0))
+        bars.append(Bar(since, until, narrowed, 10 * (slot - first), total, red, highest))
+    return Histogram(bars, number, failed, whole and not more, tokens, cost, most_took)
 
 
 def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _query(query: QueryDict, since: datetime, until: datetime) -> str:
+def _narrowed(query: QueryDict) -> str:
+    """The filters without times, for times to follow."""
     own = query.copy()
-    own["since"], own["until"] = since.isoformat(), until.isoformat()
-    return own.urlencode()
+    for name in ("since", "until"):
+        own.pop(name, None)
+    return f"{own.urlencode()}&" if own else ""

@@ -8,10 +8,11 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from agui_host.backends.postgres import scope
+from agui_host.backends.postgres.compiled import Compiled
 from agui_host.dashboard.account import zone
 from agui_host.dashboard.account.adapters import may_sign_up
 from agui_host.protocol.errors import HostError
-from agui_host.teams import authentication
+from agui_host.teams import actors, authentication
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import Membership, Team
 from runs.access import inbox
@@ -55,7 +56,14 @@ def _open_questions(principal: Any) -> int:
 def _teams(principal: Any) -> list[Team]:
     if not principal:
         return []
-    mine = Membership.objects.of_one_person().filter(user=principal.user_id)
     with scope.everywhere():
-        teams = Team.objects.filter(pk__in=mine.values("team"), archived_at=None)
-        return list(teams.order_by("name"))
+        return list(_teams_of_person().rows(principal.user_id))
+
+
+@cache
+def _teams_of_person() -> Compiled[Team]:
+    mine = Membership.objects.of_one_person()
+    rows = Team.objects.filter(archived_at=None).order_by("name")
+    return Compiled(
+        lambda user: rows.filter(pk__in=mine.filter(user=user).values("team")), actors.NOBODY
+    )

@@ -87,6 +87,14 @@ def text_of(value: Any) -> bytes | str:
         return dumps_any(value)
 
 
+def answer(value: Any, default: Callable[[Any], Any]) -> bytes:
+    """The JSON of an answer; ``default`` replaces values of other types. NaN is written as null.
+
+    Raises TypeError for a large integer or an unpaired surrogate.
+    """
+    return orjson.dumps(value, default=default, option=orjson.OPT_PASSTHROUGH_DATETIME)
+
+
 class BadJson(BadRequest):
     """The body is not acceptable JSON."""
 

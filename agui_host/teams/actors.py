@@ -7,6 +7,8 @@ from uuid import UUID
 
 LONGEST = 60
 END_USER = "end:"
+NOBODY = 1_987_654_321
+"""The id of a person who does not exist, for queries that are built before they are asked."""
 
 
 @dataclass(frozen=True, slots=True)

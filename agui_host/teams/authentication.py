@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from uuid import UUID
@@ -18,6 +19,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from agui_host.backends.postgres import clock
+from agui_host.backends.postgres.compiled import Compiled
 from agui_host.errors import Forbidden, Unauthenticated, UnsupportedMediaType
 from agui_host.security import origins, requester
 from agui_host.teams import actors, keys, recent_keys
@@ -357,13 +359,15 @@ def _note_visit(membership: Membership) -> None:
     rows.update(last_seen_at=now)
 
 
+@cache
+def _memberships() -> Compiled[Membership]:
+    rows = Membership.objects.of_one_person().select_related("team__limits")
+    rows = rows.filter(team__archived_at=None).order_by("created_at", "pk")
+    return Compiled(lambda user: rows.filter(user=user), actors.NOBODY)
+
+
 def _by_session(user: User, session: _ReadOnlySession) -> Principal:
-    memberships = list(
-        Membership.objects.of_one_person()
-        .select_related("team__limits")
-        .filter(user=user, team__archived_at=None)
-        .order_by("created_at", "pk")
-    )
+    memberships = list(_memberships().rows(user.pk))
     if not memberships:
         raise Forbidden(
             "You are signed in, but not a member of any team: ask a team's owner to add you."

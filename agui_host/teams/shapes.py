@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
-from agui_host.teams.actors import END_USER, EndUser
+from agui_host.teams.actors import END_USER, NOBODY, EndUser
 from agui_host.teams.authentication import Bound, Principal
 from agui_host.teams.models import Team
 
@@ -13,8 +13,6 @@ SHAPES = 64
 """How many shapes keep their compiled queries, of 200 KiB each. There are 15, and as many for each
 number of agents to which keys are limited.
 """
-NOBODY = 1_987_654_321
-"""The id of a person who does not exist."""
 
 
 @dataclass(frozen=True)
@@ -57,3 +55,10 @@ def values(principal: Principal) -> tuple[Any, ...]:
         return (principal.team.pk, UUID(principal.name), *rest)
     person = [] if principal.user_id is None or principal.end_user else [principal.user_id]
     return (principal.team.pk, principal.actor_id, *person, *rest)
+
+
+def receiver(principal: Principal) -> tuple[UUID | int, ...]:
+    """Those of its values by which grants name their receiver, or a link its grant."""
+    if principal.kind == "link":
+        return (UUID(principal.name),)
+    return (principal.team.pk, *([] if principal.user_id is None else [principal.user_id]))

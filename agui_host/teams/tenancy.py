@@ -121,6 +121,15 @@ class TeamQuerySet(models.QuerySet[M]):
         copy._scoped = copy._scoped or (not negate and any(map(_names_team, kwargs.items())))
         return copy
 
+    def as_statement(self) -> tuple[str, tuple[Any, ...]]:
+        """The query and its parameters, as a part of another statement.
+
+        Raises Unscoped unless it names a team, and Django's EmptyResultSet.
+        """
+        self._guard()
+        text, params = self.query.sql_with_params()
+        return text, tuple(params)
+
     def _guard(self) -> None:
         hints: dict[str, Any] = vars(self)["_hints"]  # from the manager of a loaded object
         if not (self._scoped or "instance" in hints or self.query.is_empty() or exempt()):

@@ -87,7 +87,7 @@ TEMPLATES = [
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["agui_host.teams.authentication.PrincipalAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["agui_host.teams.authentication.IsPrincipal"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["agui_host.teams.api.renderers.QuickJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["runs.api.parsers.StrictJSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["agui_host.teams.api.queries.KnownFilters"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",

@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet, Subquery
-from django.db.models.expressions import Combinable
+from django.db.models.expressions import Combinable, RawSQL
 from django.db.models.lookups import Exact
 
 from agui_host.backends.postgres import clock, scope
@@ -138,7 +138,7 @@ def find_interrupt(principal: Principal, key: UUID, action: str = "view") -> Int
     """The question, if the principal may do ``action``. Raises NotFound; Forbidden if visible."""
     principal.require("view")
     own = Q(team=principal.team) & _of_runs(principal)
-    shared = Q(thread__in=_shared(principal, "thread")) | Q(run__in=_shared(principal, "run"))
+    shared = Q(thread__in=shares(principal, "thread")) | Q(run__in=shares(principal, "run"))
     rows = _for_agents(principal, Interrupt.objects.own_or_granted().filter(own | shared), "thread")
     interrupt = _asked(rows).filter(pk=key).first()
     if interrupt is None:
@@ -220,7 +220,7 @@ def readable(principal: Principal, run_ids: Collection[UUID]) -> set[UUID]:
     if now is None or not now.can("view"):
         return set()
     if now.kind != "link" and len(run_ids) == 1:
-        compiled, whose = _readable(shapes.of(now)), shapes.values(now)
+        compiled, whose = _by_id(shapes.of(now), whole=False), shapes.values(now)
         return {run_id for run_id in run_ids if compiled.first(run_id, *whose)}
     return set(_reachable(now).filter(pk__in=run_ids).values_list("pk", flat=True))
 
@@ -308,26 +308,19 @@ def _one(principal: Principal, run_id: UUID) -> Run | None:
     """The run if the principal may read it. For who is signed in, a link's query looks that up."""
     if principal.kind == "link" and principal.user_id is not None:
         return _joined(_reachable(principal)).filter(pk=run_id).first()
-    return _whole(shapes.of(principal)).first(run_id, *shapes.values(principal))
+    return _by_id(shapes.of(principal), whole=True).first(run_id, *shapes.values(principal))
 
 
-@lru_cache(shapes.SHAPES)
-def _whole(shape: shapes.Shape) -> Compiled[Run]:
+@lru_cache(2 * shapes.SHAPES)
+def _by_id(shape: shapes.Shape, *, whole: bool) -> Compiled[Run]:
     nobody = shape.nobody()
-    rows = _joined(_reachable(nobody))
-    return Compiled(lambda pk, *_: rows.filter(pk=pk), uuid4(), *shapes.values(nobody))
-
-
-@lru_cache(shapes.SHAPES)
-def _readable(shape: shapes.Shape) -> Compiled[Run]:
-    nobody = shape.nobody()
-    rows = _reachable(nobody).only("pk")
+    rows = _joined(_reachable(nobody)) if whole else _reachable(nobody).only("pk")
     return Compiled(lambda pk, *_: rows.filter(pk=pk), uuid4(), *shapes.values(nobody))
 
 
 def _reachable(principal: Principal) -> QuerySet[Run]:
     """The runs of the team, and runs that others have shared with the principal."""
-    shared = Q(pk__in=_shared(principal, "run")) | Q(thread__in=_shared(principal, "thread"))
+    shared = Q(pk__in=shares(principal, "run")) | Q(thread__in=shares(principal, "thread"))
     if principal.kind == "link":
         return Run.objects.for_team(principal.team).filter(shared)
     own = Q(team=principal.team) & _runs(principal)
@@ -356,7 +349,7 @@ def _threads(principal: Principal, path: str = "", *, listed: bool = False) -> Q
     ``listed``: PostgreSQL looks at the thread of each run that it comes to. With a join it read all
     runs and threads of a team and sorted them, to take the newest.
     """
-    shared = Q(**{f"{path}pk__in": _shared(principal, "thread")})
+    shared = Q(**{f"{path}pk__in": shares(principal, "thread")})
     if principal.kind == "link":
         return shared
     own = Thread.objects.filter(pk=OuterRef("thread_id"))
@@ -367,14 +360,30 @@ def _threads(principal: Principal, path: str = "", *, listed: bool = False) -> Q
 
 
 def _runs(principal: Principal, *, listed: bool = False) -> Q:
-    return _threads(principal, "thread__", listed=listed) | Q(pk__in=_shared(principal, "run"))
+    return _threads(principal, "thread__", listed=listed) | Q(pk__in=shares(principal, "run"))
 
 
 def _of_runs(principal: Principal) -> Q:
-    return _threads(principal, "thread__") | Q(run__in=_shared(principal, "run"))
+    return _threads(principal, "thread__") | Q(run__in=shares(principal, "run"))
 
 
-def _shared(principal: Principal, what: str) -> QuerySet[Grant, int]:
+def shares(principal: Principal, what: str) -> QuerySet[Grant, int] | RawSQL | list[Any]:
+    """The threads or the runs to which the grants of ``grants_to`` lead, for ``…__in``.
+
+    Compiled once: each list contains it several times, and to build it took a third of a page.
+    """
+    if principal.kind == "link" and principal.user_id is not None:  # looks up who is signed in
+        return _granted_keys(principal, what)
+    return _compiled_keys(shapes.of(principal), what).within(*shapes.receiver(principal))
+
+
+@lru_cache(2 * shapes.SHAPES)
+def _compiled_keys(shape: shapes.Shape, what: str) -> Compiled[Grant]:
+    nobody = shape.nobody()
+    return Compiled(lambda *_: _granted_keys(nobody, what), *shapes.receiver(nobody))
+
+
+def _granted_keys(principal: Principal, what: str) -> QuerySet[Grant, Any]:
     rows = grants_to(principal).filter(**{f"{what}__isnull": False})
     return rows.order_by().values_list(f"{what}_id", flat=True)
 

@@ -39,6 +39,7 @@ def house(code: str, **names: Any) -> Any:
         "ApiKey.objects.get(prefix='abcd1234')",
         "Interrupt.objects.filter(run_id=team.pk).last()",
         "Run.objects.filter(status='queued')[:5].count()",
+        "Run.objects.filter(status='queued').as_statement()",
     ],
 )
 def test_a_query_without_a_team_is_refused(team: Team, code: str) -> None:

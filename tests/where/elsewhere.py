@@ -69,7 +69,7 @@ ELSEWHERE = {
     "dashboard/evaluation/views.py": "tests/dashboard/evaluation/test_data_sets_page.py",
     "dashboard/run/importing.py": "tests/web/export/test_archives.py",
     "dashboard/run/offline.py": "tests/acceptance/browser/test_tasks.py",
-    "dashboard/runs_list/columns.py": "tests/dashboard/runs/test_saved_views.py",
+    "dashboard/runs_list/status.py": "tests/dashboard/runs/test_rows.py",
     "dashboard/runs_list/saved.py": "tests/dashboard/runs/test_saved_views.py",
     "dashboard/shared.py": "tests/runs/access/test_links.py",
     "dashboard/team/grants.py": "tests/dashboard/test_team_pages.py",

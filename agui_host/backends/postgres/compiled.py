@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.models import Model, QuerySet
+from django.db.models.expressions import RawSQL
 
 M = TypeVar("M", bound=Model)
 OWN = {"_query", "_result_cache"}
@@ -50,14 +51,22 @@ class Compiled(Generic[M]):
         """The rows for these values, read as they are gone through."""
         if not self._sql:
             return ()
-        params = list(self._params)
-        for place, value in zip(self._places, values, strict=True):
-            for index in place:
-                params[index] = value
+        params = self._params_of(values)
         compiler = copy.copy(self._compiler)
         compiler.connection = connections[self._rows.db]
-        compiler.as_sql = lambda *_args, **_options: (self._sql, tuple(params))
+        compiler.as_sql = lambda *_args, **_options: (self._sql, params)
         query: Any = SimpleNamespace(get_compiler=lambda **_options: compiler)
         rows = type(self._rows)(self._rows.model, query=query)
         vars(rows).update({key: it for key, it in vars(self._rows).items() if key not in OWN})
         return rows
+
+    def within(self, *values: Any) -> RawSQL | list[Any]:
+        """The rows for these values as a subquery, for ``…__in`` in another queryset."""
+        return RawSQL(self._sql, self._params_of(values)) if self._sql else []  # noqa: S611
+
+    def _params_of(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        params = list(self._params)
+        for place, value in zip(self._places, values, strict=True):
+            for index in place:
+                params[index] = value
+        return tuple(params)

@@ -142,7 +142,7 @@ def newest_runs(principal: Principal, agent: Agent) -> list[Run]:
 
 def _line(agent: Agent, since: datetime) -> Line:
     query = {"agent": agent.slug, "since": text_of(since)}
-    return Line(agent.slug, agent.name, query, days=[Sums() for _ in range(DAYS)])
+    return Line(agent.slug, agent.name, address(query), days=[Sums() for _ in range(DAYS)])
 
 
 def _slot(begin: str) -> str:

@@ -47,9 +47,10 @@ class Health:
 def of(principal: Principal, agent: Agent, entry: Entry) -> Health:
     """The health of an agent whose figures have been read."""
     *before, today = entry.line.days
+    last = _last(principal, agent)
     health = Health(
-        _last(principal, agent, Status.SUCCEEDED),
-        _last(principal, agent, Status.FAILED),
+        last.get(Status.SUCCEEDED),
+        last.get(Status.FAILED),
         today,
         limits=usage.meters(principal, LIMITS),
         budgets=_budgets(principal, agent),
@@ -61,10 +62,13 @@ def of(principal: Principal, agent: Agent, entry: Entry) -> Health:
     return health
 
 
-def _last(principal: Principal, agent: Agent, status: Status) -> Run | None:
+def _last(principal: Principal, agent: Agent) -> dict[str, Run]:
+    """The last success and the last failure, by status."""
     rows = access.visible(principal).filter(agent=agent.pk).order_by("-pk").values("pk")
-    same = Run.objects.for_team(principal.team).filter(pk__in=rows[:NEWEST], status=status)
-    return same.only("ended_at", "error_code").order_by("-pk").first()
+    newest = Run.objects.for_team(principal.team).filter(pk__in=rows[:NEWEST])
+    ended = newest.filter(status__in=(Status.SUCCEEDED, Status.FAILED)).order_by("status", "-pk")
+    last = ended.only("status", "ended_at", "error_code").distinct("status")
+    return {run.status: run for run in last}
 
 
 def _budgets(principal: Principal, agent: Agent) -> list[Row]:

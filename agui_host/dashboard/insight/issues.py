@@ -101,6 +101,8 @@ def _file(rows: list[Issue]) -> HttpResponse:
 
 
 def _drawn(principal: Principal, rows: list[Issue]) -> list[tuple[Issue, Spark, str, bool, str]]:
+    if not rows:
+        return []
     days = issues.days(principal, rows)
     raised = failures.raised(principal, rows)
     return [

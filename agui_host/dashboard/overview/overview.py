@@ -5,8 +5,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django.urls import reverse
-
+from agui_host import links
 from agui_host.backends.postgres import clock
 from agui_host.dashboard.overview.sparks import Spark
 from agui_host.runtimes.models import Agent
@@ -44,11 +43,11 @@ class Sums:
 
 @dataclass(slots=True)
 class Line:
-    """An agent, a person or a kind of failure, with its figures and the address of its runs."""
+    """An agent, a person or a kind of failure, with its figures; ``runs`` is their list."""
 
     name: str
     label: str
-    query: dict[str, str]
+    runs: str
     sums: Sums = field(default_factory=Sums)
     before: Sums = field(default_factory=Sums)
     days: list[Sums] = field(default_factory=list)
@@ -56,14 +55,9 @@ class Line:
     p95_before: float | None = None
 
     @property
-    def runs(self) -> str:
-        """The address of the list of its runs."""
-        return address(self.query)
-
-    @property
     def failures(self) -> str:
         """The address of the list of its failed runs."""
-        return address(self.query | {"status": Status.FAILED.value})
+        return f"{self.runs}&status={Status.FAILED.value}"
 
     @property
     def spark(self) -> Spark:
@@ -93,7 +87,7 @@ class Overview:
 
 def address(query: dict[str, str]) -> str:
     """The address of a list of runs."""
-    return f"{reverse('runs')}?{urlencode(query)}"
+    return f"{links.page('runs')}?{urlencode(query)}"
 
 
 def of(principal: Principal, days: int) -> Overview:
@@ -103,7 +97,7 @@ def of(principal: Principal, days: int) -> Overview:
     period = Period(since - days * DAY, figures.day_of(now) + DAY)
     before = Period.before(days)
     own = {"since": text_of(since)}
-    total, hidden = Line("", "", own), Sums()
+    total, hidden = Line("", "", address(own)), Sums()
     agents: dict[str, Line] = {}
     people: dict[str, Line] = {}
     names = dict(Agent.objects.for_team(principal.team).values_list("slug", "name"))
@@ -114,16 +108,17 @@ def of(principal: Principal, days: int) -> Overview:
             continue
         slug = row["agent"] or ""
         if slug not in agents:
-            agents[slug] = Line(slug, names.get(slug, slug), own | {"agent": slug})
+            agents[slug] = Line(slug, names.get(slug, slug), address(own | {"agent": slug}))
         for line in (total, agents[slug]):
             (line.before if row["before"] else line.sums).add(row)
     active = [line for line in agents.values() if line.sums.runs]
     largest = sorted(active, key=_largest)[:MOST]
     current = Period(since, period.until)
     _draw(principal, largest, current, days)
-    for row in figures.read(principal, figures.by({"person"}), current, listed=True, most=MOST):
+    named: dict[str, Any] = {"listed": True, "measures": MEASURES, "most": MOST}
+    for row in figures.read(principal, figures.by({"person"}), current, **named):
         label = row["person"]
-        people[label] = Line(label, label, own | {"started_by": label})
+        people[label] = Line(label, label, address(own | {"started_by": label}))
         people[label].sums.add(row)
     slugs = [line.name for line in largest]
     buckets = figures.durations(principal, current, listed=True, slugs=slugs)
@@ -188,7 +183,7 @@ def _kinds(principal: Principal, period: Period, own: dict[str, str]) -> list[Li
     lines = []
     for code, number in figures.errors(principal, period, most=MOST_KINDS):
         query = own | {"status": Status.FAILED.value, "error": code}
-        lines.append(Line(code, code, query, Sums(runs=number)))
+        lines.append(Line(code, code, address(query), Sums(runs=number)))
     return lines
 
 

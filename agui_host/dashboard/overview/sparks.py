@@ -3,9 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
 HEIGHT = 24
 STEP = 8
 """From a bar to the next one, with a pixel between them."""
+DRAWN = (
+    '<svg class="spark" viewBox="0 0 {} 24" preserveAspectRatio="none" role="img"'
+    ' aria-label="Runs by day: {}"><path d="{}"/>{}</svg>'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +23,15 @@ class Spark:
     failed: Sequence[int]
 
     @property
-    def paths(self) -> tuple[str, str]:
-        """The bars that can be seen, and their lower parts, the failures, as paths of SVG.
+    def has_bars(self) -> bool:
+        """Whether there is a run to draw."""
+        return any(self.runs)
 
-        A single run is two pixels high. Not a template's loop: a page has hundreds of bars.
+    @property
+    def drawn(self) -> SafeString:
+        """The bars that can be seen, and their lower parts, the failures, as SVG.
+
+        A single run is two pixels high. Not a template: a page has hundreds of bars.
         """
         highest = max(self.runs, default=0)
         bars, red = [], []
@@ -29,16 +41,10 @@ class Spark:
                 bars.append(_bar(place, height))
                 if failed:
                     red.append(_bar(place, max(1.5, height * failed / runs)))
-        return "".join(bars), "".join(red)
-
-    @property
-    def width(self) -> int:
-        return STEP * len(self.runs) - 1
-
-    @property
-    def words(self) -> str:
-        """The numbers, for people who do not see the bars."""
-        return ", ".join(map(str, self.runs))
+        failures = format_html('<path class="failed" d="{}"/>', "".join(red)) if red else ""
+        # The words are for people who do not see the bars.
+        words, width = ", ".join(map(str, self.runs)), STEP * len(self.runs) - 1
+        return format_html(DRAWN, width, words, "".join(bars), failures)
 
 
 def _bar(place: int, height: float) -> str:

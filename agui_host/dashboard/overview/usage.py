@@ -52,7 +52,7 @@ class Row:
 
     @property
     def failures(self) -> str:
-        return "" if self.query is None else address(self.query | {"status": "failed"})
+        return f"{runs}&status=failed" if (runs := self.runs) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +152,7 @@ def meters(principal: Principal, names: Collection[str] = NAMES) -> list[Meter]:
     """The limits of the team of which the use is counted; ``names``: only these."""
     return [
         Meter(NAMES[use.name], use.used or 0, use.max, use.name == "stored_bytes")
-        for use in limits.of(principal.team)
-        if use.name in NAMES and use.name in names
+        for use in limits.of(principal.team, NAMES.keys() & set(names))
     ]
 
 

@@ -20,19 +20,15 @@ USAGE_CHARACTERS = 20_000
 
 @dataclass(frozen=True)
 class Column:
-    """``name`` is used in the address; ``runs/cells/`` has the template of its cells.
+    """``name`` is used in the address, and for its cells (``dashboard/rows.py``).
 
-    ``counts`` is the member of a run with the number of a column that has no template of its own.
+    ``counts`` is the member of a run with the number of a column that only shows that.
     """
 
     name: str
     label: str
     is_number: bool = False
     counts: str = ""
-
-    @cached_property
-    def template(self) -> str:
-        return f"runs/cells/{'count' if self.counts else self.name}.html"
 
     @cached_property
     def opening(self) -> SafeString:
@@ -66,6 +62,14 @@ COLUMNS = {
         Column("span", "Duration", is_number=True),
     )
 }
+SHOWN = (
+    "status", "asked", "run_id", "started_by", "created_at", "started_at", "ended_at",
+    "cancel_requested_at", "cost", "tool_calls", "subagents", "tokens_in", "tokens_out", "ttft_ms",
+    "error_code", "agent__slug", "journal__head", "journal__bytes", "thread__team",
+    "thread__visibility", "thread__creator", "thread__thread_id", "thread__title", "thread__tags",
+)  # fmt: skip
+"""What rows and cells show, and ``access`` asks. To make models of all columns takes twice as
+long."""
 USUAL = ("by", "events", "cost", "span")
 
 
@@ -88,11 +92,11 @@ def _names(query: QueryDict) -> list[str]:
 
 
 def filled(runs: QuerySet[Run], columns: list[Column]) -> QuerySet[Run]:
-    """The runs with the columns' values from other tables."""
+    """The runs with what the list shows of them, also from other tables."""
     names = {column.name for column in columns}
     # Open comes last in the alphabet of the statuses, and first here.
     asking = Interrupt.objects.filter(run=OuterRef("pk")).order_by("-status")
-    runs = runs.annotate(question=Subquery(asking.values("status")[:1]))
+    runs = runs.only(*SHOWN).annotate(question=Subquery(asking.values("status")[:1]))
     if "tokens" in names:
         runs = runs.annotate(usage_text=Left("usage", USAGE_CHARACTERS))
     if "findings" in names:

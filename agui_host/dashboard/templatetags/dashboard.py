@@ -3,21 +3,23 @@
 from collections.abc import Iterable
 
 from django import template
+from django.forms.boundfield import BoundWidget
+from django.forms.utils import flatatt
 from django.http import QueryDict
 from django.template import Context
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from agui_host import links
 from agui_host.dashboard import listing
-from agui_host.dashboard.runs_list import columns, sorting
+from agui_host.dashboard.runs_list import sorting, status
 from agui_host.teams.authentication import Principal
-from runs.access import access
-from runs.models import InterruptStatus, Run, Status
 
 register = template.Library()
 register.filter("active", listing.is_active)
-register.filter("stamp", listing.stamp)
-register.filter("tokens", columns.tokens)
+register.filter("chip", status.chip)
+register.filter("status_word", status.word)
+register.filter("page", links.page)
 
 
 @register.filter
@@ -26,38 +28,20 @@ def can(principal: Principal, action: str) -> bool:
     return principal.can(action)
 
 
-QUESTIONS = {
-    InterruptStatus.OPEN.value: "needs an answer",
-    InterruptStatus.EXPIRED.value: "not answered",
-    InterruptStatus.CANCELLED.value: "dismissed",
-}
-"""The words for a run that asked, by the status of its most urgent question."""
-
-
-@register.filter
-def status_word(run: Run) -> str:
-    """The status of a run in a word for people, and of its question if it ended with one."""
-    if run.status != Status.INTERRUPTED:
-        return str(run.get_status_display().lower())
-    if hasattr(run, "question"):
-        question = run.question
-    else:
-        asking = access.run_interrupts(run).order_by("-status")
-        question = vars(run)["question"] = asking.values_list("status", flat=True).first()
-    return QUESTIONS.get(question or "", "answered")
-
-
-@register.filter
-def count(run: Run, column: columns.Column) -> int | None:
-    """The run's number in a column that counts; None where its events do not say it."""
-    number: int | None = getattr(run, column.counts)
-    return number
-
-
 @register.filter
 def thousands(number: int) -> str:
     """``12,345``."""
     return f"{number:,}"
+
+
+@register.filter
+def box(bound: BoundWidget) -> SafeString:
+    """A box of several, without the two templates that Django includes for each."""
+    data = bound.data
+    return format_html(
+        '<input type="{}" name="{}" value="{}"{}>',
+        data["type"], data["name"], data["value"], flatatt(data["attrs"]),
+    )  # fmt: skip
 
 
 SELECTED = mark_safe(" selected")

@@ -49,9 +49,7 @@ def visible(principal: Principal) -> TeamQuerySet[Budget]:
         return rows.filter(scope=BudgetScope.AGENT, key__in=mine)
     if principal.end_user is not None:
         return rows.filter(scope=BudgetScope.PERSON, key=principal.actor_id)
-    unseen = _unseen(principal, rows, BudgetScope.THREAD) | _unseen(
-        principal, rows, BudgetScope.RUN
-    )
+    unseen = _unseen(principal, rows)
     return rows.exclude(scope__in=NARROW, key__in=unseen) if unseen else rows
 
 
@@ -223,15 +221,19 @@ def _latest(row: Budget) -> tuple[int, Decimal]:
     return len(spent), max(spent, default=Decimal(0)).quantize(Decimal("0.000001"))
 
 
-def _unseen(principal: Principal, rows: TeamQuerySet[Budget], scope: BudgetScope) -> set[str]:
-    """The keys of a scope's budgets whose thread or run the caller does not see."""
-    keys = set(rows.filter(scope=scope).values_list("key", flat=True))
-    if not keys:
-        return keys
-    of_thread = scope == BudgetScope.THREAD
-    visible = access.visible_threads(principal) if of_thread else access.visible(principal)
-    matches = visible.filter(pk__in=map(UUID, keys)).order_by().values_list("pk", flat=True)
-    return keys - set(map(str, matches))
+def _unseen(principal: Principal, rows: TeamQuerySet[Budget]) -> set[str]:
+    """The keys of the budgets whose thread or run the caller does not see."""
+    unseen: set[str] = set()
+    by_scope: dict[str, list[UUID]] = {}
+    for scope, key in rows.filter(scope__in=NARROW).values_list("scope", "key"):
+        by_scope.setdefault(scope, []).append(UUID(key))
+        unseen.add(key)
+    for scope, keys in by_scope.items():
+        of_thread = scope == BudgetScope.THREAD
+        visible = access.visible_threads(principal) if of_thread else access.visible(principal)
+        matches = visible.filter(pk__in=keys).order_by().values_list("pk", flat=True)
+        unseen -= set(map(str, matches))
+    return unseen
 
 
 # --- the ids by which a budget's runs are found

@@ -21,14 +21,13 @@ def to_reader(principal: Principal, path: str = "", *, whole: bool = False) -> Q
         if whole:
             runs = runs.filter(access.of_seen_threads(principal))
         return Q(**{f"{path}run__in": runs.values("pk")})
-    grants = access.grants_to(principal).order_by()
-    threads = grants.filter(thread__isnull=False).values("thread")
-    of_threads = Run.objects.for_team(principal.team).filter(thread__in=threads).order_by()
+    threads = access.shares(principal, "thread")
+    of_threads = Run.objects.for_team(principal.team).filter(Q(thread__in=threads)).order_by()
     rows = Q(**{f"{path}owner__in": mine})
     rows |= Q(**{f"{path}run__in": of_threads.values("pk")})
     if whole:
         return rows
-    return rows | Q(**{f"{path}run__in": grants.filter(run__isnull=False).values("run")})
+    return rows | Q(**{f"{path}run__in": access.shares(principal, "run")})
 
 
 def owners(principal: Principal) -> list[str] | None:

@@ -221,7 +221,7 @@ def rows(
     parameters |= {"grain": _grain(reach, keys, period)}
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
-        return [_row(names, measures, row) for row in cursor.fetchall()]
+        return _dicts((*names, *measures), cursor.fetchall())
 
 
 def by(names: set[str]) -> dict[str, str]:
@@ -344,8 +344,10 @@ def _fresh() -> str:
     return ", ".join(("runs", *outcomes, *sums.AMOUNTS))
 
 
-def _row(names: list[str], measures: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:
-    values = dict(zip(names, row, strict=False))
-    for name, value in zip(measures, row[len(names) :], strict=True):
-        values[name] = float(value) if name == "cost" else int(value)
-    return values
+def _dicts(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    wide = [name for name in columns if name in MEASURES and name not in CASTS]
+    made = [dict(zip(columns, row, strict=True)) for row in rows]
+    for values in made:
+        for name in wide:
+            values[name] = int(values[name])
+    return made

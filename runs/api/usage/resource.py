@@ -8,7 +8,6 @@ from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_serializer
 from rest_framework import serializers
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -18,6 +17,7 @@ from agui_host.protocol.errors import Invalid
 from agui_host.teams.api import csv_cells
 from agui_host.teams.api.datetimes import MomentField
 from agui_host.teams.api.queries import refuse_unknown
+from agui_host.teams.api.renderers import QuickJSONRenderer
 from agui_host.teams.authentication import principal_of
 from runs.access.usage import figures
 from runs.access.usage.figures import Period
@@ -26,7 +26,7 @@ MOST = 10_000
 """Rows of one answer."""
 QUERY = ("by", "since", "until", "format")
 FORMATS = ("json", "csv")
-BY = frozenset(("agent", "person", "day"))
+BY = ("agent", "person", "day")
 
 
 class BadGrouping(Invalid):
@@ -75,7 +75,7 @@ class TeamUsage(APIView):
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
         """``format`` is read by the view; errors are JSON as everywhere."""
-        return JSONRenderer(), JSONRenderer.media_type
+        return QuickJSONRenderer(), QuickJSONRenderer.media_type
 
     @extend_schema(
         parameters=[
@@ -111,11 +111,17 @@ class TeamUsage(APIView):
         rows = [dict.fromkeys(BY) | row for row in sums[:MOST]]
         if form == "csv":
             return csv_cells.as_file("usage", figures.table(names, rows))
-        values = {
-            "since": period.since, "until": period.until, "more": len(sums) > MOST,
-            "results": rows,
-        }  # fmt: skip
-        return Response(UsageSerializer(values).data)
+        # The rows are as UsageSerializer describes them, which would take half of the time.
+        for row in rows:
+            row["day"] = row["day"] and row["day"].isoformat()
+        return Response(
+            {
+                "since": period.since,
+                "until": period.until,
+                "more": len(sums) > MOST,
+                "results": rows,
+            }
+        )
 
 
 @reading
@@ -125,7 +131,7 @@ def _read(request: Request, names: set[str], period: Period) -> list[dict[str, A
 
 def _names(text: str) -> set[str]:
     names = [name.strip() for name in text.split(",")]
-    if not set(names) <= BY or len(set(names)) != len(names):
+    if not set(names) <= set(BY) or len(set(names)) != len(names):
         raise BadGrouping(details={"path": "by"})
     return set(names)
 

@@ -40,6 +40,16 @@ def test_it_answers_like_the_queryset_that_it_was_made_of(
     assert len(built) == 1
 
 
+def test_it_is_a_part_of_other_queries(cast: Cast) -> None:
+    run, other = start(cast.alice), start(cast.charlie)
+    compiled = Compiled(lambda team: Run.objects.filter(team=team).only("pk"), uuid4())
+    for each in (run, other):
+        rows = Run.objects.of_any_team().filter(pk__in=compiled.within(each.team_id))
+        assert list(rows) == [each]
+    nothing = Compiled(lambda team: Run.objects.none(), uuid4())
+    assert not Run.objects.of_any_team().filter(pk__in=nothing.within(run.team_id)).exists()
+
+
 def test_a_value_that_the_query_does_not_send_is_refused() -> None:
     with pytest.raises(ValueError, match="stand-in"):
         Compiled(lambda pk: Run.objects.already_found(), uuid4())
