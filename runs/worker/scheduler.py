@@ -56,6 +56,12 @@ class Scheduler:
 
     async def fill(self) -> float:
         """Begin to fire due schedules; the seconds after which to look again."""
+        pause = POLL
+        if not self._busy:
+            has_come, seconds = await db(due.outlook)
+            pause = POLL if seconds is None else min(POLL, seconds)
+            if not has_come:
+                return pause
         if len(self._busy) < AT_ONCE:
             busy, most = set(self._busy.values()), AT_ONCE - len(self._busy)
             for occasion in await db(due.due, busy, most, list(self._served)):
@@ -63,10 +69,7 @@ class Scheduler:
                 task = asyncio.create_task(self._fire(occasion), name="schedule")
                 self._busy[task] = occasion.team
                 task.add_done_callback(self._done)
-        if self._busy:
-            return POLL
-        seconds = await db(due.seconds_to_next)
-        return POLL if seconds is None else min(POLL, max(0.0, seconds))
+        return POLL if self._busy else pause
 
     def _serve(self, team: UUID) -> None:
         self._served[team] = None

@@ -56,8 +56,11 @@ def take(busy: Sequence[UUID] = ()) -> list[News]:
 
     A worker that dies after this has told nobody: a notice is sent at most once.
     """
-    mentions = Mention.objects.already_found().filter(pk__in=_taken(TAKE_MENTIONS, busy))
-    grants = Grant.objects.already_found().filter(pk__in=_taken(TAKE_GRANTS, busy))
+    mentioned, shared = _taken(TAKE_MENTIONS, busy), _taken(TAKE_GRANTS, busy)
+    if not mentioned and not shared:  # Nearly always: Django would make two queries for nothing.
+        return []
+    mentions = Mention.objects.already_found().filter(pk__in=mentioned)
+    grants = Grant.objects.already_found().filter(pk__in=shared)
     related = ("team", "through", "to_team")
     return [
         *map(_of_mention, mentions.select_related("team", "comment").order_by("pk")),
