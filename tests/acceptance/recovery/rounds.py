@@ -83,7 +83,10 @@ class Socket(Reader):
     def run(self) -> None:
         url = self.host.url.replace("http", "ws") + "/ws/"
         with connect(
-            url, additional_headers=self.host.headers, subprotocols=["agui.host.v1"]
+            url,
+            additional_headers=self.host.headers,
+            subprotocols=["agui.host.v1"],
+            ping_interval=None,
         ) as socket:
             params = {"run": self.wanted_run, "after": 0}
             call = {"jsonrpc": "2.0", "id": 1, "method": "run.subscribe", "params": params}
@@ -128,10 +131,7 @@ class Playing:
         return str(self.begun["id"])
 
     def stands(self) -> bool:
-        """Whether it is at its point, or just before the effect at which it kills its worker.
-
-        Its readers have begun by then.
-        """
+        """Whether its readers have begun and it is at its point, or before the one that kills."""
         reads = all(each.events for each in self.readers) and all(f.frames for f in self.followers)
         return reads and (self.folder / ("near" if self.kills else "reached")).exists()
 
