@@ -110,9 +110,12 @@ def wake_soon() -> bool:
     From Linux 6.12 on such a thread runs as soon as it wakes up, where others of the same priority
     compute; it gets no larger share, and needs no right for it. An event wakes up a thread at each
     hop, and waited each time for the slices of ten threads that answered other teams. Threads that
-    this one starts have slices as usual.
+    this one starts have slices as usual. A process that was started for idle times or as a batch
+    stays that.
     """
     if sys.platform != "linux" or (call := SCHED_SETATTR.get(platform.machine())) is None:
+        return False
+    if os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK != os.SCHED_OTHER:
         return False
     nice = os.getpriority(os.PRIO_PROCESS, 0)
     # struct sched_attr: its size, policy, flags, nice, priority, runtime, deadline, period, and

@@ -49,6 +49,23 @@ def test_a_thread_that_events_wake_has_short_slices() -> None:
         assert done.stdout.split() == ["True", "100000", "True"]
 
 
+FOR_IDLE_TIMES = """
+import os
+from agui_host.backends import interpreter
+os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+print(interpreter.wake_soon(), os.sched_getscheduler(0) == os.SCHED_IDLE)
+"""
+
+
+def test_a_process_for_idle_times_stays_that() -> None:
+    """Whoever started it with chrt, or by a unit's CPUSchedulingPolicy, wants it to give way."""
+    if sys.platform != "linux":
+        return
+    command = [sys.executable, "-c", FOR_IDLE_TIMES]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["False", "True"]
+
+
 SPARSELY = """
 import gc
 from agui_host.backends import interpreter

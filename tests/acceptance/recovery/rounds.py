@@ -83,7 +83,10 @@ class Socket(Reader):
     def run(self) -> None:
         url = self.host.url.replace("http", "ws") + "/ws/"
         with connect(
-            url, additional_headers=self.host.headers, subprotocols=["agui.host.v1"]
+            url,
+            additional_headers=self.host.headers,
+            subprotocols=["agui.host.v1"],
+            ping_interval=None,
         ) as socket:
             params = {"run": self.wanted_run, "after": 0}
             call = {"jsonrpc": "2.0", "id": 1, "method": "run.subscribe", "params": params}
@@ -107,11 +110,11 @@ class Playing:
 
     def __init__(
         self, host: Host, folder: Path, number: int, chance: random.Random, *, kills: bool,
-        follows: bool, pace: float,
+        pace: float,
     ) -> None:  # fmt: skip
-        self.host, self.folder, self.kills, self.follows = host, folder, kills, follows
+        self.host, self.folder, self.kills = host, folder, kills
         self.point = (chance.randrange(EFFECTS), chance.choice(PHASES))
-        self.policy = "retry" if follows else chance.choice(POLICIES)
+        self.policy = chance.choice(POLICIES)
         folder.mkdir(parents=True)
         self.begun = host.begin(
             AGENTS[number % len(AGENTS)],
@@ -120,7 +123,7 @@ class Playing:
                 "seed": chance.random(), "pace": pace,
             },
         )  # fmt: skip
-        self.followers = followers.follow(host, self.begun) if follows else []
+        self.followers = followers.follow(host, self.begun)
         self.readers = [Stream(host, self.id), Socket(host, self.id)]
 
     @property
@@ -128,8 +131,9 @@ class Playing:
         return str(self.begun["id"])
 
     def stands(self) -> bool:
-        """Whether it is at its point, or just before the effect at which it kills its worker."""
-        return (self.folder / ("near" if self.kills else "reached")).exists()
+        """Whether its readers have begun and it is at its point, or before the one that kills."""
+        reads = all(each.events for each in self.readers) and all(f.frames for f in self.followers)
+        return reads and (self.folder / ("near" if self.kills else "reached")).exists()
 
     def worker(self) -> int:
         """The process in which it began."""
@@ -159,8 +163,7 @@ class Playing:
         for reader in self.readers:
             reader.join(PATIENCE)
             assert not reader.is_alive(), "its stream ends"
-        if self.followers:
-            followers.check(self.followers, log)
+        followers.check(self.followers, log)
         return run, log
 
     def _check_answer(self) -> None:
@@ -199,24 +202,22 @@ class Playing:
 class Round:
     """Runs that are executed at the same time, and all stand still when the fault comes.
 
-    The first one can kill its worker by itself. ``follows``: the first ones have a reader on the
-    wire of each dialect; each run has two that count events. Each effect takes ``pace`` times 75 ms
-    on average.
+    The first one can kill its worker by itself. Each run has readers by the stream, by the socket
+    of many runs, and on each other wire (``followers.NAMES``). Each effect takes ``pace`` times
+    75 ms on average.
     """
 
     def __init__(
-        self, host: Host, folder: Path, seed: int, runs: int, *, kills: bool, follows: int,
-        pace: float,
-    ) -> None:  # fmt: skip
+        self, host: Host, folder: Path, seed: int, runs: int, *, kills: bool, pace: float
+    ) -> None:
         chance = random.Random(seed)
         self.host, self.folder = host, folder
         self.runs = [
             Playing(
-                host, folder / str(number), number, chance, kills=kills and number == 0,
-                follows=number < follows, pace=pace,
+                host, folder / str(number), number, chance, kills=kills and number == 0, pace=pace
             )
             for number in range(runs)
-        ]  # fmt: skip
+        ]
         wait_for(lambda: all(run.stands() for run in self.runs), "all to stand still", PATIENCE)
 
     def on(self, worker: int) -> list[Playing]:
@@ -269,21 +270,20 @@ def hurt(
     runs: int,
     fault: str,
     *,
-    follows: int = 0,
     pace: float = 1.0,
     slowness: Callable[[float], float] = lambda _: 1.0,
 ) -> Hurt:
     """Play a round whose worker is hurt, and check each log, reader's stream and effect.
 
     It is killed (``kill``), frozen (``stop``), replaced (``term``), or reaches neither PostgreSQL
-    nor Valkey (``hole``). ``follows`` and ``pace`` as of a Round. ``slowness`` is how many times as
-    long the machine has taken for everything since a moment.
+    nor Valkey (``hole``). ``pace`` as of a Round. ``slowness`` is how many times as long the
+    machine has taken for everything since a moment.
     """
     workers.revive()
     with ExitStack() as stack:
         ways = stack.enter_context(workers.apart()) if fault == "hole" else []
         kills = fault == "kill"
-        of_seed = Round(workers.host, folder, seed, runs, kills=kills, follows=follows, pace=pace)
+        of_seed = Round(workers.host, folder, seed, runs, kills=kills, pace=pace)
         apart = workers.second.process if ways else None
         victim = workers.process(apart.pid if apart else of_seed.runs[0].worker())
         struck = of_seed.on(victim.pid)
