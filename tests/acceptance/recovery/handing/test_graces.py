@@ -78,7 +78,7 @@ def test_each_agents_runs_have_their_own_time(tmp_path: Path) -> None:
             ended = seconds_until(host, runs["ended-soon"], moment, type="RUN_ERROR")
             later = seconds_until(host, runs["handed-over-later"], moment, **marker)
             assert 0 < at_once < LATE
-            assert 2 < ended < 2 + LATE
+            assert 1.9 < ended < 2 + LATE  # The database's clock is some milliseconds apart.
             assert 4 < later < 4 + LATE
             assert at_once < ended < later
             assert host.run(runs["ended-soon"])["error"]["code"] == "shutdown"
