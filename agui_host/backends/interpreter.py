@@ -14,9 +14,9 @@ SWITCH_INTERVAL = 0.0005
 """Seconds for which a thread keeps the interpreter while another wants it; by default ten times as
 long. Each event of an open stream, and each commit, passes from one thread to another several
 times: beside an agent that computes, a commit took 80 ms."""
-SLICE = 500_000
+SLICE = 200_000
 """Nanoseconds for which a thread on an event's way runs at once; by default some milliseconds.
-Shorter ones cost: with a fifth of this, 100 runs took 1.5 times the processor for each event."""
+Shorter ones cost processor time, and longer ones wait where many compute (docs/adr/0013)."""
 YOUNG = (700, 10)
 """Python's own thresholds for objects that are new."""
 FULL, NEVER = 10, 2**30
