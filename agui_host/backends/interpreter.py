@@ -14,9 +14,8 @@ SWITCH_INTERVAL = 0.0005
 """Seconds for which a thread keeps the interpreter while another wants it; by default ten times as
 long. Each event of an open stream, and each commit, passes from one thread to another several
 times: beside an agent that computes, a commit took 80 ms."""
-SLICE = 200_000
-"""Nanoseconds for which a thread on an event's way runs at once; by default some milliseconds.
-Shorter ones cost processor time, and longer ones wait where many compute (docs/adr/0013)."""
+SLICE = 100_000
+"""Nanoseconds for which a thread on an event's way runs at once; by default some milliseconds."""
 YOUNG = (700, 10)
 """Python's own thresholds for objects that are new."""
 FULL, NEVER = 10, 2**30

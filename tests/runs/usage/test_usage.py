@@ -12,6 +12,7 @@ from agui_host.backends.postgres import scope
 from agui_host.teams.authentication import Principal
 from runs.access.usage import figures
 from runs.access.usage.figures import Period
+from runs.api.usage.resource import UsageSerializer
 from runs.lifecycle import lifecycle
 from runs.lifecycle.usage import rollup, team_prices
 from runs.models import Run, UsageChange
@@ -89,6 +90,14 @@ def test_by_agent_person_and_day(busy: Cast, is_added_up: bool) -> None:
         ("other", "user:bob", today, 1, 0, 0, 0, 0),
     }
     assert sum(row["cancelled"] for row in rows) == 1
+
+
+@pytest.mark.parametrize("by", ["agent", "person,day"])
+def test_an_answer_is_as_its_description_says(busy: Cast, by: str) -> None:
+    """Its rows come from SQL, past the serializer that describes them."""
+    answer = ask_now("GET", f"/api/v1/usage?by={by}", busy.vera.headers).json
+    assert answer["results"]
+    assert UsageSerializer(answer).data == answer
 
 
 def test_the_hours_between_two_moments(cast: Cast) -> None:
