@@ -1,14 +1,9 @@
 """The team itself: its name, its time zone, and the rules of its owners."""
 
-from typing import Any
-
 from django import forms
 from django.contrib import messages
-from django.forms.utils import flatatt
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
 
 from agui_host.dashboard.account.zone import names
 from agui_host.dashboard.forms import submitted
@@ -17,37 +12,12 @@ from agui_host.teams.access import members
 from agui_host.teams.authentication import Principal
 
 
-class PlainSelect(forms.Select):
-    """A select without groups; Django includes two templates for each of 600 time zones."""
-
-    def render(
-        self,
-        name: str,
-        value: Any,
-        attrs: dict[str, Any] | None = None,
-        renderer: Any = None,
-    ) -> SafeString:
-        """The same HTML as Django's."""
-        context = self.get_context(name, value, attrs)["widget"]
-        options = (
-            (option["value"], flatatt(option["attrs"]), option["label"])
-            for _, options, _ in context["optgroups"]
-            for option in options
-        )
-        rows = format_html_join("", '\n  <option value="{}"{}>{}</option>\n', options)
-        return format_html(
-            '<select name="{}"{}>{}\n</select>', context["name"], flatatt(context["attrs"]), rows
-        )
-
-
 class TeamForm(forms.Form):
     """The name and the time zone; the verb decides who changes them."""
 
     name = forms.CharField(label="Name", max_length=120)
     time_zone = forms.ChoiceField(
-        label="Time zone",
-        choices=lambda: [(name, name) for name in sorted(names())],
-        widget=PlainSelect,
+        label="Time zone", choices=lambda: [(name, name) for name in sorted(names())]
     )
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 
 from django import template
-from django.forms.boundfield import BoundWidget
-from django.forms.utils import flatatt
 from django.http import QueryDict
 from django.template import Context
 from django.utils.html import format_html, format_html_join
@@ -32,16 +30,6 @@ def can(principal: Principal, action: str) -> bool:
 def thousands(number: int) -> str:
     """``12,345``."""
     return f"{number:,}"
-
-
-@register.filter
-def box(bound: BoundWidget) -> SafeString:
-    """A box of several, without the two templates that Django includes for each."""
-    data = bound.data
-    return format_html(
-        '<input type="{}" name="{}" value="{}"{}>',
-        data["type"], data["name"], data["value"], flatatt(data["attrs"]),
-    )  # fmt: skip
 
 
 SELECTED = mark_safe(" selected")
