@@ -4,6 +4,8 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agui_host.dashboard import histogram
@@ -74,6 +76,24 @@ def test_a_value_that_is_not_there_is_a_dash(cast: Cast, browse: Browse) -> None
     assert {name for name, cell in cells.items() if not cell} == {
         "title", "tags", "error", "findings", "tokens",
     }  # fmt: skip
+
+
+def test_no_row_asks_for_more(cast: Cast, browse: Browse) -> None:
+    """The rows are read with what all columns show, whatever is added to a cell."""
+    browser, address = browse(cast.alice), f"/runs/?columns={','.join(COLUMNS)}"
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as log:
+            browser.get(address)
+        return len(log)
+
+    start(cast.alice, threadId="0")
+    queries()  # the first compiles
+    one = queries()
+    for number in range(1, 4):
+        run = start(cast.alice, threadId=str(number))
+        Run.objects.filter(pk=run.pk).update(**VALUES, ended_at=timezone.now())
+    assert queries() == one
 
 
 def test_the_sums_are_of_the_newest_runs(
