@@ -71,16 +71,21 @@ def checked_out(commit: str, folder: Path) -> Path:
     return folder
 
 
+def unpacked(commit: str, folder: Path) -> Path:
+    """A commit's files with the benchmarks that are newer than it."""
+    other = checked_out(commit, folder)
+    for script in (ROOT / "benchmarks").rglob("*.py"):
+        copy = other / script.relative_to(ROOT)
+        if not copy.exists():  # newer than that commit, or shared by what is newer
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(script, copy)
+    return other
+
+
 def main() -> None:
     commit, names = sys.argv[1], sys.argv[2:] or NAMES
     with tempfile.TemporaryDirectory() as folder:
-        other = checked_out(commit, Path(folder) / "other")
-        for script in (ROOT / "benchmarks").rglob("*.py"):
-            copy = other / script.relative_to(ROOT)
-            if not copy.exists():  # newer than that commit, or shared by what is newer
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(script, copy)
-        lines = list(compare(other, names))
+        lines = list(compare(unpacked(commit, Path(folder) / "other"), names))
     head = subprocess.run(
         ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
         check=True, capture_output=True, text=True,

@@ -1,116 +1,163 @@
 """Re-checks the right to read while a stream is open: at notifications, and at intervals.
 
-It depends on no user: it gets topics and a ``recheck`` callable. It runs next to the sending
-rather than in it, so that a reader that takes nothing, or never pauses, loses its stream as quickly
-as any other.
+It depends on no user: it gets topics and a callable that knows which readers may go on. It runs
+next to the sending rather than in it, so that a reader that takes nothing, or never pauses, loses
+its stream as quickly as any other.
 
-Readers with the same question share its answers: 5,000 silent readers of one credential and one run
-would otherwise take half a core here and half a core of PostgreSQL, with a query each at every
-heartbeat.
+Readers with the same question share its checks, whatever each of them reads: 5,000 silent readers
+of one credential would otherwise take half a core here and half a core of PostgreSQL, with a query
+each at every heartbeat, and 100 runs that start together as many queries soon after.
 """
 
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Collection, Hashable
+from typing import Any, Generic, TypeVar
 
-from events.hub import Hub, Wake, hub
+from events.hub import Hub, hub
 
 SOON = 1.0
 """The first check after a stream has opened starts within this many seconds."""
+MOST = 200
+"""How many things one check is for: others get their turn before the next."""
 Recheck = Callable[[], Awaitable[bool]]
+What = TypeVar("What", bound=Hashable)
+Remaining = Callable[[Collection[What]], Awaitable[Collection[What]]]
+Reader = asyncio.Future[None]
 
 
-async def until_refused(
-    topics: Collection[str], recheck: Recheck, every: float, *, question: Hashable = None
-) -> None:
+async def until_refused(topics: Collection[str], recheck: Recheck, every: float) -> None:
     """Return once ``recheck`` is false; called at a topic's notification, else ``every`` seconds.
 
-    Readers who give the same ``question`` share the calls: their ``topics`` and their ``recheck``
-    must be interchangeable. Raises the error of ``recheck``.
+    Raises the error of ``recheck``.
     """
-    key = (hub(), object() if question is None else question)
-    watch = _watches.get(key) or _Watch(key, topics, recheck, every)
-    await watch.until_refused()
+
+    async def remaining(asked: Collection[None]) -> Collection[None]:
+        return asked if await recheck() else ()
+
+    await until_lost(topics, remaining, every, question=object(), what=None)
 
 
-class _Watch:
+async def until_lost(
+    topics: Collection[str],
+    remaining: Remaining[What],
+    every: float,
+    *,
+    question: Hashable,
+    what: What,
+) -> None:
+    """Return once ``what`` is not among the ``remaining``; asked like ``until_refused``.
+
+    Readers who give the same ``question`` share the calls, each of which asks for all that they
+    read: their ``topics`` and their ``remaining`` must be interchangeable. Raises the error of
+    ``remaining``.
+    """
+    key = (hub(), question)
+    watch = _watches.get(key) or _Watch(key, topics, remaining, every)
+    await watch.until_lost(what)
+
+
+class _Watch(Generic[What]):
     """One question, asked again and again for all of its readers.
 
-    The first check comes soon after a reader, because a revocation shortly before can have rung
-    without it. Streams that were opened together, after a restart say, must not keep checking
-    together: 50 that did held up the events of all of them for 100 ms, each time.
+    The first check comes soon after a reader, and is for new ones only, because a revocation
+    shortly before can have rung without them. Streams that were opened together, after a restart
+    say, must not keep checking together: 50 that did held up the events of all of them for 100 ms,
+    each time.
     """
 
     def __init__(
-        self, key: tuple[Hub, Hashable], topics: Collection[str], recheck: Recheck, every: float
+        self,
+        key: tuple[Hub, Hashable],
+        topics: Collection[str],
+        remaining: Remaining[What],
+        every: float,
     ) -> None:
-        self._key, self._topics, self._recheck, self._every = key, topics, recheck, every
-        self._readers: set[asyncio.Future[None]] = set()
-        self._has_new_reader = False
-        self._ring = Wake()
-        self._timer: asyncio.TimerHandle | None = None
+        self._key, self._topics, self._remaining, self._every = key, topics, remaining, every
+        self._readers: dict[Reader, What] = {}
+        self._new: dict[Reader, What] = {}
+        self._soon: asyncio.TimerHandle | None = None
+        self._listens = False
+        self._first: asyncio.Task[None] | None = None
         self._task = asyncio.create_task(self._serve(), name="recheck")
         _watches[key] = self
 
-    async def until_refused(self) -> None:
+    async def until_lost(self, what: What) -> None:
         """Wait as one of the readers."""
-        loop = asyncio.get_running_loop()
-        reader: asyncio.Future[None] = loop.create_future()
-        self._readers.add(reader)
-        self._has_new_reader = True
-        if self._timer is not None and self._timer.when() > loop.time() + SOON:
-            self._set_timer()
+        reader: Reader = asyncio.get_running_loop().create_future()
+        self._readers[reader] = self._new[reader] = what
+        if self._listens:
+            self._look_soon()
         try:
             await reader
         finally:
-            self._readers.discard(reader)
+            del self._readers[reader]
+            self._new.pop(reader, None)
             if not self._readers:
-                self._forget()
-                self._task.cancel()
+                self._end()
 
     async def _serve(self) -> None:
-        error: Exception | None = None
         try:
-            await self._ask_until_refused()
-        except Exception as raised:
-            error = raised
-        # A reader that comes from here on gets a watch of its own.
-        self._forget()
-        for reader in self._readers:
-            if not reader.done():
-                reader.set_exception(error) if error else reader.set_result(None)
+            async with hub().listening(self._topics) as ring:
+                self._listens = True
+                self._look_soon()
+                while True:
+                    wait = self._every * random.uniform(0.8, 1.0)  # noqa: S311
+                    # A timer and no timeout, which would be three objects.
+                    timer = asyncio.get_running_loop().call_later(wait, ring.set)
+                    try:
+                        await ring.wait()
+                    finally:
+                        timer.cancel()
+                    ring.clear()
+                    await self._check(dict(self._readers))
+        except Exception as error:
+            self._end()
+            _raise(error, self._readers)
 
-    async def _ask_until_refused(self) -> None:
-        async with hub().listening(self._topics) as self._ring:
-            while True:
-                self._set_timer()
-                try:
-                    await self._ring.wait()
-                finally:
-                    self._stop_timer()
-                self._ring.clear()
-                # A reader that comes from here on may need a later answer than this one.
-                self._has_new_reader = False
-                if not await self._recheck():
-                    return
-
-    def _set_timer(self) -> None:
-        self._stop_timer()
-        if self._has_new_reader:
+    def _look_soon(self) -> None:
+        if self._soon is None:
             wait = min(random.uniform(0.2, SOON), self._every)  # noqa: S311
-        else:
-            wait = self._every * random.uniform(0.8, 1.0)  # noqa: S311
-        # A timer and no timeout, which would be three objects.
-        self._timer = asyncio.get_running_loop().call_later(wait, self._ring.set)
+            self._soon = asyncio.get_running_loop().call_later(wait, self._look)
 
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _look(self) -> None:
+        self._soon = None
+        if self._first is not None and not self._first.done():
+            self._look_soon()
+        elif self._new:
+            self._first = asyncio.create_task(self._check(dict(self._new)), name="first recheck")
 
-    def _forget(self) -> None:
+    async def _check(self, readers: dict[Reader, What]) -> None:
+        # A reader that comes from here on may need a later answer than this one.
+        for reader in readers:
+            self._new.pop(reader, None)
+        try:
+            asked = list(set(readers.values()))
+            left = set[What]()
+            for first in range(0, len(asked), MOST):
+                left.update(await self._remaining(asked[first : first + MOST]))
+        except Exception as error:
+            _raise(error, readers)
+            return
+        for reader, what in readers.items():
+            if what not in left and not reader.done():
+                reader.set_result(None)
+
+    def _end(self) -> None:
+        """Forget it: a reader that comes from here on gets a watch of its own."""
         if _watches.get(self._key) is self:
             del _watches[self._key]
+        if self._soon is not None:
+            self._soon.cancel()
+        for task in (self._task, self._first):
+            if task is not None and task is not asyncio.current_task():
+                task.cancel()
 
 
-_watches: dict[tuple[Hub, Hashable], _Watch] = {}
+def _raise(error: Exception, readers: Collection[Reader]) -> None:
+    for reader in readers:
+        if not reader.done():
+            reader.set_exception(error)
+
+
+_watches: dict[tuple[Hub, Hashable], _Watch[Any]] = {}

@@ -121,8 +121,10 @@ class Lease:
         streaming, urgent, size = self.streaming, was_urgent, 0
         for kind, payload, _ in records:
             size += len(payload)
-            was_streaming, streaming = streaming, kind in PATIENT
-            urgent |= not (was_streaming and streaming)
+            is_delta = kind in PATIENT
+            if not (streaming and is_delta):
+                urgent = True
+            streaming = is_delta
         self.waiting += records
         self.in_flight += len(records)
         self.bytes += size

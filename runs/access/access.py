@@ -209,11 +209,6 @@ def is_creator(principal: Principal, thread: Thread) -> bool:
     return thread.team_id == principal.team.pk and thread.creator == principal.actor_id
 
 
-def still_readable(principal: Principal, run_id: UUID) -> bool:
-    """Checked while a stream is open: the current credential, visibility, grants."""
-    return bool(readable(principal, [run_id]))
-
-
 def readable(principal: Principal, run_ids: Collection[UUID]) -> set[UUID]:
     """Those of these runs that the principal may read now; none if its credential is gone."""
     now = principal if principal.kind == "link" else authentication.refreshed(principal)

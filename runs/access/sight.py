@@ -57,14 +57,13 @@ def seen_whole(principal: Principal, run_ids: Collection[UUID]) -> set[UUID]:
     return {run.pk for run in runs.only(*columns) if access.sees_thread(principal, run)}
 
 
-def remains(principal: Principal, run_id: UUID, *, whole: bool) -> bool:
-    """Checked while a stream is open: the run is readable, and its ``whole`` log if that is sent.
+def remaining(principal: Principal, run_ids: Collection[UUID], *, whole: bool) -> Collection[UUID]:
+    """Those of these runs that are readable still, and their ``whole`` logs if those are sent.
 
-    A reader who may see more than before gets it with the next stream.
+    Checked while streams are open. A reader who may see more than before gets it with the next one.
     """
-    if not access.still_readable(principal, run_id):
-        return False
-    return not whole or bool(seen_whole(principal, [run_id]))
+    readable = access.readable(principal, run_ids)
+    return seen_whole(principal, readable) if whole and readable else readable
 
 
 def of_each(principal: Principal, run_ids: Collection[UUID], owner: UUID) -> dict[UUID, Sight]:

@@ -371,8 +371,9 @@ class Execution:
         self._append(self.intake.fail(reason, message, **self.spent()))
 
     def _append(self, records: Sequence[Record]) -> int:
-        intake, lease = self.intake, self.lease
-        also = inboxes.noted(lease, self.ctx, records)
+        intake, lease, also = self.intake, self.lease, list[Also]()
+        if (ctx := self.ctx) is not None and ((inbox := ctx.inbox).read or inbox.accepted):
+            also += inboxes.noted(lease, inbox, records)
         if intake.terminal is not None or intake.findings.new:
             also += self._also()
         size = lease.append(records, also)

@@ -89,7 +89,7 @@ class Channel:
         if not self._joined.done():
             return await db_read(authentication.refreshed, self._principal) is not None
         _, reading = self._joined.result()
-        return await db_read(sight.remains, self._principal, reading.runs[0], whole=True)
+        return bool(await db_read(sight.remaining, self._principal, reading.runs[:1], whole=True))
 
     async def _read(self) -> None:
         pace = pace_of(self._principal.team.pk)

@@ -32,7 +32,7 @@ from agui_host.web.callers import of_team
 from agui_host.web.consumers import arriving
 from agui_host.web.consumers.opening import opened
 from agui_host.web.consumers.sockets import socket
-from agui_host.web.consumers.stream import Logs, followed, while_allowed
+from agui_host.web.consumers.stream import Logs, followed, until_lost, while_allowed
 from agui_host.web.scope import Send
 from agui_host.web.shares import parsing
 from agui_host.web.shares.pace import pace_of
@@ -210,7 +210,8 @@ class Conversation:
                 code = await _stream(self._send, self._principal, run, 0)
 
             whole = bool(await db_read(sight.seen_whole, self._principal, [run.pk]))
-            if await sse.beside(sending(), _never(), self._until_refused(run, whole)):
+            lost = until_lost(self._principal, run.pk, run.team_id, whole=whole)
+            if await sse.beside(sending(), _never(), lost):
                 code = websocket.Close.REVOKED
             if code != websocket.Close.FINISHED and not self._over.done():
                 self._over.set_result(code)
@@ -238,13 +239,6 @@ class Conversation:
 
     def _still_here(self) -> bool:
         return authentication.refreshed(self._principal) is not None
-
-    async def _until_refused(self, run: Run, whole: bool) -> None:
-        await recheck.until_refused(
-            {revocation.group(self._principal.team.pk)},
-            partial(db_read, sight.remains, self._principal, run.pk, whole=whole),
-            settings.AGUI_SSE_HEARTBEAT,
-        )
 
     async def _abort(self, run_id: Any) -> None:
         if not isinstance(run_id, str) or (key := self._runs.get(run_id)) is None:

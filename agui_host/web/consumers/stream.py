@@ -199,16 +199,22 @@ async def while_allowed(
     refused = await sse.beside(
         sending,
         sse.until_disconnect(request.receive, leaving, answer=answer),
-        recheck.until_refused(
-            {revocation.group(team) for team in (principal.team.pk, owner)},
-            partial(db_read, sight.remains, principal, run_id, whole=whole),
-            settings.AGUI_SSE_HEARTBEAT,
-            question=(principal.credential, run_id, owner, whole),
-        ),
+        until_lost(principal, run_id, owner, whole=whole),
     )
     if refused:
         await refuse_lost(run_id, owner, request.since)
     return refused
+
+
+async def until_lost(principal: Principal, run_id: UUID, owner: UUID, *, whole: bool) -> None:
+    """Return once the principal may not read the run of that owner, or its ``whole`` log."""
+    await recheck.until_lost(
+        {revocation.group(team) for team in (principal.team.pk, owner)},
+        partial(db_read, partial(sight.remaining, principal, whole=whole)),
+        settings.AGUI_SSE_HEARTBEAT,
+        question=(principal.credential, owner, whole),
+        what=run_id,
+    )
 
 
 async def refuse_lost(run_id: UUID, owner: UUID, since: int) -> None:

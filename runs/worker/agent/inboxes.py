@@ -18,7 +18,6 @@ from agui_host.backends import bell
 from agui_host.backends.postgres.bridge import db_read
 from agui_host.protocol.encoding import Record
 from agui_host.runtimes.context.inbox import Inbox, InboxMessage
-from agui_host.runtimes.context.run_context import RunContext
 from events.hub import Wake, hub
 from events.writer.lease import Also, Lease
 from runs.lifecycle.steering import messages
@@ -103,10 +102,8 @@ class Inboxes:
                 filled.deliver(unread)
 
 
-def noted(lease: Lease, ctx: RunContext | None, records: Sequence[Record]) -> list[Also]:
+def noted(lease: Lease, inbox: Inbox, records: Sequence[Record]) -> list[Also]:
     """What notes, with the next ``records`` of a log, that its agent has read their messages."""
-    if ctx is None or not ((inbox := ctx.inbox).read or inbox.accepted):
-        return []
     run_id, first = lease.journal_id, lease.head + lease.in_flight + 1
     pending = [(message.id, message.seq) for message in (*inbox.read, *inbox.accepted)]
     places = messages.places_of(pending, records, first)

@@ -174,20 +174,20 @@ class TestGrants:
     def test_a_person_has_a_grant_as_a_member_and_no_longer(self, cast: Cast) -> None:
         run = private(cast.bob)
         share(cast.bob, run, To(member="alice"))
-        assert access.still_readable(cast.alice.principal, run.pk)
+        assert access.readable(cast.alice.principal, [run.pk])
         Membership.objects.filter(user=cast.alice.user).delete()
         assert not access.grants_to(cast.alice.principal).exists()
-        assert not access.still_readable(cast.alice.principal, run.pk)
+        assert not access.readable(cast.alice.principal, [run.pk])
 
     def test_a_link_shows_what_it_is_for_and_nothing_of_its_team(self, cast: Cast) -> None:
         run, other = start(cast.alice, threadId="a"), start(cast.alice, threadId="b")
         visitor = link_to(cast.alice, run)
         assert set(access.shared_runs(visitor)) == {run}
-        assert access.still_readable(visitor, run.pk)
+        assert access.readable(visitor, [run.pk])
         assert verdict(lambda: access.find(visitor, other.pk)) == "NotFound"
         assert not access.may(visitor, "comment", run)
         Grant.objects.update(revoked_at=timezone.now(), revoked_by="user:alice")
-        assert not access.still_readable(visitor, run.pk)
+        assert not access.readable(visitor, [run.pk])
 
     def test_a_link_that_comes_to_need_a_sign_in_ends_for_those_without(self, cast: Cast) -> None:
         run = start(cast.alice)
@@ -195,11 +195,11 @@ class TestGrants:
         anonymous = sharing.open_link(token, None).principal
         bob = sharing.open_link(token, cast.bob.user).principal
         Grant.objects.update(sign_in=True)
-        assert not access.still_readable(anonymous, run.pk)
-        assert access.still_readable(bob, run.pk)
+        assert not access.readable(anonymous, [run.pk])
+        assert access.readable(bob, [run.pk])
         cast.bob.user.is_active = False
         cast.bob.user.save()
-        assert not access.still_readable(bob, run.pk)
+        assert not access.readable(bob, [run.pk])
 
 
 class TestNarrowCredentials:

@@ -62,7 +62,7 @@ def test_a_thread_where_somebody_else_has_answered_is_not_for_it(
     start(cast.alice, threadId="t", onBusy="enqueue")
     assert not access.visible(principal).exists()
     assert access.find_thread(principal, "t") is None
-    assert not access.still_readable(principal, Run.objects.earliest("journal_id").pk)
+    assert not access.readable(principal, [Run.objects.earliest("journal_id").pk])
     answer = begin(limited, "ours", threadId="t")
     assert (answer.status, answer.code) == (403, "forbidden")
     assert (Run.objects.count(), Thread.objects.count()) == (2, 1)
