@@ -14,11 +14,15 @@ from collections.abc import Callable
 
 import psycopg
 
-from agui_host.embedded import paths
 from benchmarks.peers import clients
 from benchmarks.peers.servers import Server, this_host
 from benchmarks.peers.start_profile import processes
 from tests.acceptance.host import Host
+
+try:
+    from agui_host.embedded import paths
+except ImportError:  # a tree from before dc5a732d
+    from embedded import paths  # type: ignore[import-not-found, no-redef]
 
 QUEUE = "alone"
 
@@ -76,7 +80,8 @@ def move_runs(host: Host) -> None:
     with psycopg.connect(host=sockets, user="postgres") as operator:
         operator.execute("update runtimes_agent set queue = %s where slug = 'scripted'", [QUEUE])
     host.worker.stop()
-    host.spawn(host.worker, AGUI_WORKER_QUEUES=QUEUE)
+    host.env["AGUI_WORKER_QUEUES"] = QUEUE
+    host.spawn(host.worker)
 
 
 def main() -> None:
