@@ -14,15 +14,10 @@ from collections.abc import Callable
 
 import psycopg
 
-from benchmarks.peers import clients
+from benchmarks.peers import clients, start_profile
 from benchmarks.peers.servers import Server, this_host
 from benchmarks.peers.start_profile import processes
 from tests.acceptance.host import Host
-
-try:
-    from agui_host.embedded import paths
-except ImportError:  # a tree from before dc5a732d
-    from embedded import paths  # type: ignore[import-not-found, no-redef]
 
 QUEUE = "alone"
 
@@ -76,6 +71,8 @@ CELLS = {"delivered": delivered, "starts": starts, "first": first, "whole": whol
 
 def move_runs(host: Host) -> None:
     """Have the worker serve the measured agent's queue, and nothing else."""
+    # Older trees have the module of the paths elsewhere, and import it there as well.
+    paths = start_profile.paths  # type: ignore[attr-defined]
     sockets = str(paths.socket_dir(host.data))
     with psycopg.connect(host=sockets, user="postgres") as operator:
         operator.execute("update runtimes_agent set queue = %s where slug = 'scripted'", [QUEUE])
