@@ -20,9 +20,19 @@ FLOOR = 64_000_000
 
 @pytest.fixture(scope="module")
 def measured(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What each chosen case took: one after the other in one child, which forks for each."""
+    """What each chosen case took; one that lagged is measured twice.
+
+    A machine that stands still for a second once does so in another case the next time.
+    """
     chosen = [item.callspec.params["name"] for item in request.session.items if is_here(item)]
-    command = [sys.executable, "-m", "tests.bounds.measure", *chosen]
+    outcomes = measure(chosen)
+    late = [name for name, outcome in outcomes.items() if outcome and outcome["lag"] >= LAG]
+    return outcomes | (measure(late) if late else {})
+
+
+def measure(names: list[str]) -> dict[str, Any]:
+    """The outcomes of these cases: one after the other in one child, which forks for each."""
+    command = [sys.executable, "-m", "tests.bounds.measure", *names]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     return dict(map(json.loads, done.stdout.splitlines()))
