@@ -84,7 +84,7 @@ def compare(other: Side, this: Side, cells: Sequence[str], rounds: int) -> Itera
             for side, collected in order if number % 2 else reversed(order):
                 for name, value in side.measure(cell).items():
                     collected[name].append(value)
-        yield cell
+        yield f"{cell}, {2 * rounds} times each"
         for name, values in after.items():
             yield line(name, before[name], values)
 
@@ -110,8 +110,8 @@ def main() -> None:
         trees = unpacked(name, Path(folder) / "other"), ROOT
         lines = both(trees, "--alone", cells=CELLS, rounds=ROUNDS)
         lines += both(trees, cells=WHOLE, rounds=max(1, ROUNDS // 4))
-    what = f"{ROUNDS * 2} neighbours each: {name}, {commit()}, ratio (middle half of the ratios)"
-    keep(f"beside-{name}", [what, *lines])
+    columns = f"{name}, {commit()}, ratio (middle half of the ratios of neighbours)"
+    keep(f"beside-{name}", [columns, *lines])
 
 
 if __name__ == "__main__":
