@@ -72,6 +72,16 @@ class Wake:
             finally:
                 self._waiter = None
 
+    async def next(self, seconds: float) -> None:
+        """Wait for the next notification, for so many seconds at most, and clear it."""
+        # A timer and no timeout, which would be three objects.
+        timer = asyncio.get_running_loop().call_later(seconds, self.set)
+        try:
+            await self.wait()
+        finally:
+            timer.cancel()
+        self.clear()
+
 
 class Reader:
     """One follower's mailbox, bounded: what does not fit is dropped and read from Postgres."""

@@ -4,13 +4,14 @@ It depends on no user: it gets topics and a callable that knows which readers ma
 next to the sending rather than in it, so that a reader that takes nothing, or never pauses, loses
 its stream as quickly as any other.
 
-Readers with the same question share its checks, whatever each of them reads: 5,000 silent readers
+Readers with the same question share its checks, whatever the subject of each: 5,000 silent readers
 of one credential would otherwise take half a core here and half a core of PostgreSQL, with a query
 each at every heartbeat, and 100 runs that start together as many queries soon after.
 """
 
 import asyncio
 import random
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Hashable
 from typing import Any, Generic, TypeVar
 
@@ -19,10 +20,10 @@ from events.hub import Hub, hub
 SOON = 1.0
 """The first check after a stream has opened starts within this many seconds."""
 MOST = 200
-"""How many things one check is for: others get their turn before the next."""
+"""How many subjects are asked for at once: others get their turn before the next."""
 Recheck = Callable[[], Awaitable[bool]]
-What = TypeVar("What", bound=Hashable)
-Remaining = Callable[[Collection[What]], Awaitable[Collection[What]]]
+Subject = TypeVar("Subject", bound=Hashable)
+Remaining = Callable[[Collection[Subject]], Awaitable[Collection[Subject]]]
 Reader = asyncio.Future[None]
 
 
@@ -35,29 +36,29 @@ async def until_refused(topics: Collection[str], recheck: Recheck, every: float)
     async def remaining(asked: Collection[None]) -> Collection[None]:
         return asked if await recheck() else ()
 
-    await until_lost(topics, remaining, every, question=object(), what=None)
+    await until_lost(topics, remaining, every, question=object(), subject=None)
 
 
 async def until_lost(
     topics: Collection[str],
-    remaining: Remaining[What],
+    remaining: Remaining[Subject],
     every: float,
     *,
     question: Hashable,
-    what: What,
+    subject: Subject,
 ) -> None:
-    """Return once ``what`` is not among the ``remaining``; asked like ``until_refused``.
+    """Return once the subject is not among those that remain; asked like ``until_refused``.
 
-    Readers who give the same ``question`` share the calls, each of which asks for all that they
-    read: their ``topics`` and their ``remaining`` must be interchangeable. Raises the error of
+    Readers who give the same ``question`` share the calls, each of which asks for all of their
+    subjects: their ``topics`` and their ``remaining`` must be interchangeable. Raises the error of
     ``remaining``.
     """
     key = (hub(), question)
     watch = _watches.get(key) or _Watch(key, topics, remaining, every)
-    await watch.until_lost(what)
+    await watch.until_lost(subject)
 
 
-class _Watch(Generic[What]):
+class _Watch(Generic[Subject]):
     """One question, asked again and again for all of its readers.
 
     The first check comes soon after a reader, and is for new ones only, because a revocation
@@ -70,22 +71,22 @@ class _Watch(Generic[What]):
         self,
         key: tuple[Hub, Hashable],
         topics: Collection[str],
-        remaining: Remaining[What],
+        remaining: Remaining[Subject],
         every: float,
     ) -> None:
         self._key, self._topics, self._remaining, self._every = key, topics, remaining, every
-        self._readers: dict[Reader, What] = {}
-        self._new: dict[Reader, What] = {}
+        self._readers: dict[Reader, Subject] = {}
+        self._new: dict[Reader, Subject] = {}
         self._soon: asyncio.TimerHandle | None = None
         self._listens = False
         self._first: asyncio.Task[None] | None = None
         self._task = asyncio.create_task(self._serve(), name="recheck")
         _watches[key] = self
 
-    async def until_lost(self, what: What) -> None:
+    async def until_lost(self, subject: Subject) -> None:
         """Wait as one of the readers."""
         reader: Reader = asyncio.get_running_loop().create_future()
-        self._readers[reader] = self._new[reader] = what
+        self._readers[reader] = self._new[reader] = subject
         if self._listens:
             self._look_soon()
         try:
@@ -102,14 +103,7 @@ class _Watch(Generic[What]):
                 self._listens = True
                 self._look_soon()
                 while True:
-                    wait = self._every * random.uniform(0.8, 1.0)  # noqa: S311
-                    # A timer and no timeout, which would be three objects.
-                    timer = asyncio.get_running_loop().call_later(wait, ring.set)
-                    try:
-                        await ring.wait()
-                    finally:
-                        timer.cancel()
-                    ring.clear()
+                    await ring.next(self._every * random.uniform(0.8, 1.0))  # noqa: S311
                     await self._check(dict(self._readers))
         except Exception as error:
             self._end()
@@ -127,21 +121,22 @@ class _Watch(Generic[What]):
         elif self._new:
             self._first = asyncio.create_task(self._check(dict(self._new)), name="first recheck")
 
-    async def _check(self, readers: dict[Reader, What]) -> None:
-        # A reader that comes from here on may need a later answer than this one.
-        for reader in readers:
+    async def _check(self, readers: dict[Reader, Subject]) -> None:
+        by_subject: dict[Subject, list[Reader]] = defaultdict(list)
+        for reader, subject in readers.items():
+            by_subject[subject].append(reader)
+            # A reader that comes from here on may need a later answer than this one.
             self._new.pop(reader, None)
+        subjects = list(by_subject)
         try:
-            asked = list(set(readers.values()))
-            left = set[What]()
-            for first in range(0, len(asked), MOST):
-                left.update(await self._remaining(asked[first : first + MOST]))
+            for first in range(0, len(subjects), MOST):
+                asked = subjects[first : first + MOST]
+                for subject in set(asked).difference(await self._remaining(asked)):
+                    for reader in by_subject[subject]:
+                        if not reader.done():
+                            reader.set_result(None)
         except Exception as error:
             _raise(error, readers)
-            return
-        for reader, what in readers.items():
-            if what not in left and not reader.done():
-                reader.set_result(None)
 
     def _end(self) -> None:
         """Forget it: a reader that comes from here on gets a watch of its own."""

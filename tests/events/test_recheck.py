@@ -98,9 +98,9 @@ class Rights:
         await asyncio.wait_for(self.called.wait(), 30)
         self.called.clear()
 
-    def reader(self, what: str, question: str = "one key") -> asyncio.Task[None]:
+    def reader(self, subject: str, question: str = "one key") -> asyncio.Task[None]:
         """A reader of that thing, who shares the question."""
-        lost = recheck.until_lost(["t"], self, NEVER, question=question, what=what)
+        lost = recheck.until_lost(["t"], self, NEVER, question=question, subject=subject)
         return asyncio.create_task(lost)
 
 
@@ -109,7 +109,7 @@ async def test_readers_with_one_question_share_the_answers(
 ) -> None:
     monkeypatch.setattr(recheck.random, "uniform", lambda low, high: NEVER)
     rights, other = Rights("a", "b"), Rights("a")
-    readers = [rights.reader(what) for what in "aabbb"]
+    readers = [rights.reader(subject) for subject in "aabbb"]
     another = other.reader("a", "another key")
     await listened("t")
     readers[0].cancel()
@@ -133,7 +133,7 @@ async def test_many_things_are_asked_for_in_turns(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(recheck.random, "uniform", lambda low, high: NEVER)
     monkeypatch.setattr(recheck, "MOST", 2)
     rights = Rights(*"abcd")
-    readers = [rights.reader(what) for what in "abcde"]
+    readers = [rights.reader(subject) for subject in "abcde"]
     await listened("t")
     hub().deliver({"topic": "t"})
     await asyncio.wait_for(readers[4], 30)
@@ -190,7 +190,8 @@ async def test_all_readers_of_a_check_get_its_error() -> None:
         raise ConnectionError("no database")
 
     readers = (
-        recheck.until_lost(["t"], fails, 0.001, question="q", what=what) for what in ("a", "b")
+        recheck.until_lost(["t"], fails, 0.001, question="q", subject=subject)
+        for subject in ("a", "b")
     )
     errors = await asyncio.gather(*readers, return_exceptions=True)
     assert [type(error) for error in errors] == [ConnectionError, ConnectionError]

@@ -213,7 +213,7 @@ async def until_lost(principal: Principal, run_id: UUID, owner: UUID, *, whole: 
         partial(db_read, partial(sight.remaining, principal, whole=whole)),
         settings.AGUI_SSE_HEARTBEAT,
         question=(principal.credential, owner, whole),
-        what=run_id,
+        subject=run_id,
     )
 
 

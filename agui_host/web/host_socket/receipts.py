@@ -1,6 +1,5 @@
 """Notifies the sender of a message when the run's agent has read it, or never will."""
 
-import asyncio
 from collections.abc import Callable
 from uuid import UUID
 
@@ -44,20 +43,15 @@ class Receipts:
 
     async def _listen(self, runs: set[UUID]) -> None:
         """Until other runs have messages, or none has."""
-        loop, before = asyncio.get_running_loop(), self._ring
+        before = self._ring
         async with hub().listening([messages.seen_topic(run) for run in runs]) as ring:
             self._ring = ring
             try:
                 while self._waiting and self._waiting.keys() <= runs:
                     # The first look is for messages that were read before this socket listened.
                     await self._look()
-                    timer = loop.call_later(LOOK_EVERY, ring.set)
-                    try:
-                        if self._waiting:
-                            await ring.wait()
-                    finally:
-                        timer.cancel()
-                    ring.clear()
+                    if self._waiting:
+                        await ring.next(LOOK_EVERY)
             finally:
                 self._ring = before
         if self._waiting:

@@ -72,12 +72,7 @@ class Inboxes:
                     await self._fill_once()
                 except Exception as error:
                     log.warning("inbox.not_read", error=repr(error))
-                timer = asyncio.get_running_loop().call_later(LOOK_EVERY, ring.set)
-                try:
-                    await ring.wait()
-                finally:
-                    timer.cancel()
-                ring.clear()
+                await ring.next(LOOK_EVERY)
         self._ring = None
 
     async def _fill_once(self) -> None:
