@@ -1,10 +1,10 @@
 """Frames: a stretch of one journal as readers get it, encoded once and shared by all of them."""
 
-import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+from agui_host.protocol import patient_json
 from agui_host.protocol.encoding import Delta, deltas_of, encode, type_of
 from agui_host.protocol.ids import FIRST_EPOCH, Position, numbering
 from agui_host.protocol.views import raw
@@ -86,7 +86,7 @@ class Frames:
     @cached_property
     def events(self) -> list[dict[str, Any]]:
         """The events as values, parsed once for all readers that need them; do not change them."""
-        return [json.loads(payload) for payload in self.payloads or ()]
+        return [patient_json.loads(payload.decode()) for payload in self.payloads or ()]
 
     @cached_property
     def deltas(self) -> list[Delta | None]:
@@ -100,7 +100,8 @@ class Frames:
     def event(self, place: int) -> dict[str, Any]:
         """The event at a place of these, parsed once for all readers; it must not be changed."""
         if (event := self._parsed.get(place)) is None:
-            event = self._parsed[place] = json.loads((self.payloads or ())[place])
+            payload = (self.payloads or ())[place]
+            event = self._parsed[place] = patient_json.loads(payload.decode())
         return event
 
     def linked_piece(self, view: LinkView, place: int) -> bytes:

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from agui_host.backends import work
 from agui_host.backends.held import LIVE, Held, Live, Memory
+from agui_host.protocol.patient_json import PIECE
 
 T = TypeVar("T")
 
@@ -81,6 +82,12 @@ def memory() -> Memory:
     return _memory.get() or Memory(Live(*LIVE), "")
 
 
+async def _values_of(text: bytes | str) -> int:
+    if len(text) <= PIECE:
+        return work.values_of(text)
+    return await asyncio.get_running_loop().run_in_executor(None, work.values_of, text)
+
+
 @asynccontextmanager
 async def room(payer: object, text: bytes | str) -> AsyncIterator[None]:
     """Hold the memory that the values of a long event take, from its parsing to its end.
@@ -89,7 +96,7 @@ async def room(payer: object, text: bytes | str) -> AsyncIterator[None]:
     while it waits for the next turn, or for the payer to be below its share. A payer that holds
     nothing does not wait for others. A run also waits here while live runs keep too much.
     """
-    turns, size = of_this_loop(), sys.getsizeof(text) + VALUE_BYTES * work.values_of(text)
+    turns, size = of_this_loop(), sys.getsizeof(text) + VALUE_BYTES * await _values_of(text)
     await (run := memory()).room(size)
     while not turns.memory.take(payer, size):
         if not turns.memory.of(payer):
@@ -109,6 +116,17 @@ async def room(payer: object, text: bytes | str) -> AsyncIterator[None]:
         turns.memory.give_back(payer, size)
         while turns.waiting:
             turns.waiting.popleft().set()
+
+
+async def lump(payer: object) -> None:
+    """Give the loop back; return when the payer, below its share, may do more work on it.
+
+    The callers of a payer have turns: the loop looks at what others wait for after each of them.
+    """
+    async with of_this_loop().of(f"lumps of {payer}"):
+        await asyncio.sleep(0)
+        while seconds := work.debt(payer):
+            await asyncio.sleep(seconds)
 
 
 async def in_turn(payer: object, call: Callable[[], T]) -> T:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from agui_host.backends import metrics
+from agui_host.protocol.patient_json import count
 
 BYTES = 16
 """Bytes of text that cost as much as one value."""
@@ -28,9 +29,7 @@ REMEMBERED = 10_000
 
 def values_of(text: bytes | str) -> int:
     """About how many values a JSON text holds; separators in strings also count."""
-    if isinstance(text, bytes):
-        return text.count(b",") + text.count(b"[") + text.count(b"{")
-    return text.count(",") + text.count("[") + text.count("{")
+    return count(text, ",[{")
 
 
 def of_json(text: bytes | str) -> int:

@@ -1,6 +1,5 @@
 """What people do with a run on its page: stop it, run it again, continue from it. Forms."""
 
-import json
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,7 +12,7 @@ from agui_host.dashboard.inbox.indented import LONGEST, indented
 from agui_host.dashboard.pages import action, both
 from agui_host.errors import Forbidden, NotFound
 from agui_host.kinds import starts
-from agui_host.protocol import strict_json
+from agui_host.protocol import patient_json, strict_json
 from agui_host.protocol.errors import HostError, Invalid
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
@@ -89,7 +88,7 @@ def change(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResp
         raise again.NotChangeable
     if request.method != "POST":
         values = {"agent": run.agent.slug, "message": again.last_said(run)}
-        state = indented(json.loads(run.input).get("state") or {})
+        state = indented(patient_json.loads(run.input).get("state") or {})
         if len(state) < LONGEST:  # a longer one is cut, and stays as it is
             values["state"] = state
         return _change_form(request, principal, run, values)

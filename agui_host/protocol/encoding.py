@@ -2,17 +2,17 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from json.encoder import encode_basestring as quote
 from typing import Any, NamedTuple
 
 from agui_host.protocol.part_kinds import STREAMED
+from agui_host.protocol.patient_json import pieces, quote
 from agui_host.protocol.strict_json import dumps
 
 NDJSON = "application/x-ndjson"
 """The media type of events as lines."""
 
-_LINE_BREAKS = re.compile("[\x85\u2028\u2029]")
-"""What Python's ``splitlines`` takes for line breaks; many clients split a stream with it."""
+_LINE_BREAKS = {mark: f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
+"""What Python's ``splitlines`` takes for line breaks, as escapes: many clients split with it."""
 
 _HEAD = b'{"type":"'
 
@@ -65,7 +65,13 @@ def text_bytes(text: str) -> bytes:
     """JSON text as bytes for a stream of lines; a lone surrogate becomes U+FFFD."""
     if text.isascii():
         return text.encode()
-    text = _LINE_BREAKS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return b"".join(map(_escaped, pieces(text)))
+
+
+def _escaped(text: str) -> bytes:
+    for mark, escape in _LINE_BREAKS.items():
+        if mark in text:
+            text = text.replace(mark, escape)
     try:
         return text.encode()
     except UnicodeEncodeError:

@@ -5,6 +5,7 @@ import secrets
 from itertools import islice
 from typing import Any, TypeVar
 
+from agui_host.protocol.patient_json import count
 from agui_host.protocol.strict_json import MAX_VALUES, has_too_many_values
 
 MAX_EVENT_BYTES = 10 * 1024 * 1024
@@ -114,8 +115,4 @@ def weight(payload: bytes | str) -> int:
 
     Brackets in strings count too, so this is an upper bound.
     """
-    if isinstance(payload, bytes):
-        opened = payload.count(b"[") + payload.count(b"{")
-    else:
-        opened = payload.count("[") + payload.count("{")
-    return len(payload) + CONTAINER_BYTES * opened
+    return len(payload) + CONTAINER_BYTES * count(payload, "[{")

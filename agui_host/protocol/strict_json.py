@@ -7,13 +7,14 @@ cannot walk; each of them would fail in a worse place.
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import orjson
 
 from agui_host.protocol import patient_json
 from agui_host.protocol.errors import BadRequest
+from agui_host.protocol.patient_json import PIECE, count
 
 MAX_DEPTH = 100
 MAX_INTEGER = 2**53 - 1
@@ -21,11 +22,14 @@ MAX_VALUES = 300_000
 """How many values one text may hold. An object or array counts as three, because it takes far more
 memory than its text."""
 
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*+"', re.DOTALL)
+_INSIDE = r'[^"\\]*(?:\\.[^"\\]*)*'
+_inside_text = re.compile(_INSIDE, re.DOTALL)
+_inside_bytes = re.compile(_INSIDE.encode(), re.DOTALL)
 _BACKSLASH, _NUL = rb"\\", rb"\u0000"
 _DIGITS = bytes.maketrans(b"123456789E", b"000000000e")
 _LONG, _LARGE_EXPONENT = b"0" * 16, b"e000"
-"""One of the two is in every text with a number that can be too large, all digits read as 0."""
+OVERLAP = len(_LONG) + 1
+"""A text with a number that can be too large has one of the first two, all digits read as 0."""
 
 _strictly: Callable[[Any], str] = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
@@ -118,31 +122,48 @@ def loads(data: bytes, *, any_text: bool = False) -> Any:
         raise BadJson(f"The JSON is nested deeper than {MAX_DEPTH} levels.") from None
     except json.JSONDecodeError as error:
         raise BadJson(f"The body is not JSON: {error.msg} at position {error.pos}.") from None
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+    if count(data, "[{") > MAX_DEPTH:
         _check_depth(value)
     if b"\\u" in data and not any_text:  # only an escape can produce them
         _check_texts(value)
     return value
 
 
-def has_too_many_values(data: bytes) -> bool:
+def has_too_many_values(data: bytes | str) -> bool:
     """Whether parsing a JSON text would take too much memory."""
-    values = _values(data, 0, len(data))
+    values = _values(data)
     if values > MAX_VALUES:  # or texts contain as many
-        strings = (match.span() for match in _STRING.finditer(data))
-        values -= sum(_values(data, start, end) for start, end in strings if end - start > 2)
+        for begin, end in _texts(data):
+            values -= _values(data, begin, end)
     return values > MAX_VALUES
 
 
-def _values(data: bytes, start: int, end: int) -> int:
-    brackets = data.count(b"{", start, end) + data.count(b"[", start, end)
-    return data.count(b",", start, end) + 2 * brackets
+def _values(data: bytes | str, begin: int = 0, end: int | None = None) -> int:
+    return count(data, ",", begin, end) + 2 * count(data, "{[", begin, end)
+
+
+def _texts(data: Any) -> Iterator[tuple[int, int]]:
+    """Where the contents of strings are, those of long ones in pieces."""
+    quote, inside = ('"', _inside_text) if isinstance(data, str) else (b'"', _inside_bytes)
+    at = data.find(quote)
+    while at >= 0:
+        begin = end = at + 1
+        while match := inside.match(data, begin, begin + PIECE):
+            end = match.end()
+            yield begin, end
+            if end == begin or data[end : end + 1] == quote:
+                break
+            begin = end
+        at = data.find(quote, end + 1)
 
 
 def _can_hold_large_numbers(data: bytes) -> bool:
     # A pattern takes 30 ms for a megabyte, in which nothing else runs, and the parser one or two.
-    digits = data.translate(_DIGITS, b"+")
-    return _LONG in digits or _LARGE_EXPONENT in digits
+    for begin in range(0, len(data), PIECE):
+        digits = data[begin : begin + PIECE + OVERLAP].translate(_DIGITS, b"+")
+        if _LONG in digits or _LARGE_EXPONENT in digits:
+            return True
+    return False
 
 
 def _check_depth(root: Any) -> None:

@@ -270,11 +270,15 @@ class JournalWriter:
         return leases, work
 
     async def _ring(self) -> None:
-        # Ring the bell next to the commits: a dead or frozen Valkey never delays one.
+        # Ring the bell next to the commits: a dead or frozen Valkey never delays one. The messages
+        # of commits during a call go together, or each would wait for an answer to all before it.
         while True:
-            items = await self._bell.get()
-            await bell.ring(items)
-            self._bell.task_done()
+            calls = [await self._bell.get()]
+            while not self._bell.empty():
+                calls.append(self._bell.get_nowait())
+            await bell.ring([item for items in calls for item in items])
+            for _ in calls:
+                self._bell.task_done()
 
     async def _follow(self) -> None:
         """Follow up next to the commits; runs that end during a call go into the next one."""

@@ -1,10 +1,10 @@
 """Going on from a run that has ended: the same again, with changes, or with another message."""
 
-import json
 from typing import Any
 from uuid import UUID, uuid4
 
 from agui_host.errors import Conflict, NotFound
+from agui_host.protocol import patient_json
 from agui_host.protocol.errors import Invalid
 from agui_host.protocol.input import legacy_answer, run_agent_input
 from agui_host.teams.authentication import Principal
@@ -59,7 +59,7 @@ def run_again(principal: Principal, run_id: UUID) -> Run:
     run = _find(principal, run_id)
     if not _is_repeatable(run):
         raise NotRepeatable
-    body = json.loads(run.input)
+    body = patient_json.loads(run.input)
     again = _surroundings(body) | {
         "threadId": run.thread.thread_id,
         "forwardedProps": {**run_agent_input.lasting(body), "regenerate": True},
@@ -79,7 +79,7 @@ def go_on(principal: Principal, run_id: UUID, text: str) -> Run:
     body = {
         "threadId": run.thread.thread_id,
         "messages": [_said(text)],
-        "tools": json.loads(run.input).get("tools", []),
+        "tools": patient_json.loads(run.input).get("tools", []),
     }
     request = run_agent_input.parse(body, agent=run.agent.slug)
     return start_run(principal, request, key=None).run
@@ -94,7 +94,7 @@ def changed(principal: Principal, run_id: UUID, *, agent: str, text: str, state:
     run = _find(principal, run_id)
     if not _is_changeable(run):
         raise NotChangeable
-    body = json.loads(run.input)
+    body = patient_json.loads(run.input)
     fork = _surroundings(body) | {
         "messages": [*_before(run, body), _said(text)],
         "forwardedProps": run_agent_input.lasting(body),
@@ -106,7 +106,7 @@ def changed(principal: Principal, run_id: UUID, *, agent: str, text: str, state:
 
 def last_said(run: Run) -> str:
     """The text of the last message that a user sent with the run; empty without one."""
-    message = _last_of_user(json.loads(run.input)) or {}
+    message = _last_of_user(patient_json.loads(run.input)) or {}
     content = message.get("content", "")
     return content if isinstance(content, str) else ""
 
@@ -139,7 +139,9 @@ def _is_repeatable(run: Run) -> bool:
     if not _is_last(run):
         return False
     # Most inputs need not be parsed to know; they may be megabytes.
-    return not ('"resume"' in run.input and legacy_answer.is_answering(json.loads(run.input)))
+    return not (
+        '"resume"' in run.input and legacy_answer.is_answering(patient_json.loads(run.input))
+    )
 
 
 def _is_changeable(run: Run) -> bool:

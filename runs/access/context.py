@@ -10,6 +10,7 @@ from uuid import UUID
 
 from agui_host.backends.postgres.bridge import db
 from agui_host.errors import NotFound
+from agui_host.protocol import patient_json
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.protocol.strict_json import dumps
 from agui_host.runtimes.context.person import Person
@@ -99,7 +100,7 @@ def describe(principal: Principal, run_id: UUID) -> Wire:
     documents.require_inside(principal)
     from_caller = [
         {"provider": None, "description": each["description"], "value": each["value"]}
-        for each in json.loads(run.input).get("context") or []
+        for each in patient_json.loads(run.input).get("context") or []
     ]
     stored = json.loads(run.context) if run.context else {"added": [], "failed": []}
     return {"context": [*from_caller, *stored["added"]], "failed": stored["failed"]}

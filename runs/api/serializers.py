@@ -8,6 +8,7 @@ from django.db.models.functions import Coalesce, Left, Length
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from agui_host.protocol import patient_json
 from agui_host.runtimes.models import ON_BUSY
 from runs.lifecycle import repetition
 from runs.models import Feedback, Run, Thumb, without_bodies
@@ -114,7 +115,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     @extend_schema_field({"description": "Any JSON that the agent returned."})
     def get_result(self, run: Run) -> Any:
         """The ``result`` of its RUN_FINISHED."""
-        return None if run.result is None else json.loads(run.result)
+        return None if run.result is None else patient_json.loads(run.result)
 
     @extend_schema_field({"type": "array", "items": {"type": "object"}, "nullable": True})
     def get_usage(self, run: Run) -> Any:

@@ -286,12 +286,12 @@ class Execution:
         async with aclosing(stream) as events:
             async for event in events:
                 is_long = event.__class__ is LongEvent
-                records = await work.apart(partial(accept, event)) if is_long else accept(event)
+                records = await work.long(partial(accept, event)) if is_long else accept(event)
                 size = self._append(records)
                 if intake.ended:
                     break
                 pace.left -= len(records)
-                due = work.add(records, size, replicas.work)
+                due = work.add(records, 0 if is_long else size, replicas.work)
                 records = []  # A run that rests holds no long event.
                 if due:
                     await work.settle()

@@ -333,3 +333,24 @@ def terminate_writers() -> int:
             [journal.WRITER_APPLICATION],
         )
         return int(cursor.fetchone()[0])
+
+
+async def test_commits_during_a_call_of_the_bell_ring_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each call waits for an answer, so the last of ten commits would wait for nine answers."""
+    calls, answer = list[int](), asyncio.Event()
+
+    async def ring(items: list[object]) -> None:
+        calls.append(len(items))
+        await answer.wait()
+
+    monkeypatch.setattr("events.writer.writer.bell.ring", ring)
+    claim = await db(new_claim)
+    async with running_writer() as writer:
+        lease = writer.open(claim)
+        for number in range(1, 11):
+            lease.append(deltas(1, start=number))
+            await lease.flush()
+        answer.set()
+    assert calls == [1, 9]

@@ -18,6 +18,7 @@ from agui_host.dashboard import listing
 from agui_host.dashboard.inbox.indented import indented
 from agui_host.dashboard.outline_panel import SECONDS, took
 from agui_host.dashboard.pages import page
+from agui_host.protocol import patient_json
 from agui_host.teams.authentication import Principal
 from events.journal import Purged
 from runs.access import access, sight
@@ -127,7 +128,7 @@ def _state(principal: Principal, run: Run) -> list[str] | None:
     result = states.read(principal, run, {}, seconds=SECONDS)
     if result.at < run.journal.head:
         return None
-    return indented(json.loads(result.state)).splitlines()[: 2 * LINES]
+    return indented(patient_json.loads(result.state)).splitlines()[: 2 * LINES]
 
 
 def _difference(before: list[str], after: list[str]) -> list[str]:
@@ -136,7 +137,7 @@ def _difference(before: list[str], after: list[str]) -> list[str]:
 
 
 def _input(run: Run) -> list[str]:
-    body = json.loads(run.input)
+    body = patient_json.loads(run.input)
     for name in ("threadId", "runId"):
         body.pop(name, None)
     for message in body.get("messages") or ():

@@ -6,6 +6,7 @@ from typing import Any
 from agui_host.dialects.ai_sdk import resumes
 from agui_host.dialects.ai_sdk.fold import Stream
 from agui_host.dialects.ai_sdk.message import UIMessage, of_user
+from agui_host.protocol import patient_json
 from agui_host.protocol.fold.fold import Fold
 from agui_host.teams.authentication import Principal
 from events import journal
@@ -49,7 +50,7 @@ def _turn(turn: list[Run], current: set[str]) -> list[Json]:
     retained = turn[-1].status in ACTIVE
     started = False
     for run in turn:
-        body = json.loads(run.input)
+        body = patient_json.loads(run.input)
         now = corrections.of(run.pk, run.team_id, run.journal.head)
         for payload in journal.payloads(run.pk):
             event = json.loads(payload)

@@ -12,6 +12,7 @@ from agui_host.dialects.openai.chat import ChatCompletion
 from agui_host.dialects.openai.request import ResponseRequest
 from agui_host.dialects.openai.responses import PREFIX, Responses
 from agui_host.errors import BadCursor, NotFound
+from agui_host.protocol import patient_json
 from agui_host.protocol.input.numbers import whole
 from agui_host.protocol.wire.fold import PLACES
 from agui_host.runtimes.models import Agent
@@ -72,7 +73,7 @@ def delete(principal: Principal, response_id: str) -> Json:
 
 def fold(run: Run) -> Responses:
     """A new fold of the run's response."""
-    body = json.loads(run.input)
+    body = patient_json.loads(run.input)
     props = body.get("forwardedProps")
     options = props.get("openai") if isinstance(props, dict) else None
     options = options if isinstance(options, dict) else {}
@@ -120,7 +121,7 @@ def input_items(principal: Principal, run: Run) -> list[Json]:
     body = json.loads(first[0][2]).get("input") if first else None
     if body is None and sight.of(principal, run) is not None:
         return []  # Only the log shows which messages are new to the thread.
-    messages = (body or json.loads(run.input))["messages"]
+    messages = (body or patient_json.loads(run.input))["messages"]
     return [item for message in reversed(messages) for item in reversed(items.of(message))]
 
 

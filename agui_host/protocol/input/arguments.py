@@ -29,7 +29,7 @@ def legal(text: str) -> str:
     """
     if text.strip() in ("", "null"):
         return NONE
-    if has_too_many_values(text.encode(errors="surrogatepass")):  # It would take too much memory.
+    if has_too_many_values(text):  # It would take too much memory.
         return text
     if _is_legal(text):
         return text

@@ -1,8 +1,8 @@
 """The state of a run as of one of its events, and what set a place in it, for the caller."""
 
-import json
 from collections.abc import Mapping
 
+from agui_host.protocol import patient_json
 from agui_host.protocol.errors import Invalid
 from agui_host.protocol.strict_json import dumps_any
 from agui_host.teams.authentication import Principal
@@ -53,5 +53,5 @@ def history(principal: Principal, run: Run, query: Mapping[str, str]) -> History
 
 def _base(run: Run) -> str:
     """The state of the run's input, which clients begin with."""
-    state = json.loads(run.input)["state"]
+    state = patient_json.loads(run.input)["state"]
     return dumps_any({} if state is None else state)

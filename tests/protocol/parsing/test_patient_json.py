@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agui_host.protocol import patient_json
 
-TEXT = st.text(alphabet=',"\\[]{}: aé\n', max_size=12)
+TEXT = st.text(alphabet=',"\\[]{}: aé\n😀\ud83d\ude00', max_size=30)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT,
     lambda inner: st.lists(inner, max_size=12) | st.dictionaries(TEXT, inner, max_size=12),
@@ -20,7 +20,8 @@ SPACES = st.sampled_from([(",", ":"), (", ", ": "), (" ,\n", "\t:\r")])
 
 @pytest.fixture(autouse=True)
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every text counts as one of many values, and a window holds a few of them."""
+    """Every text counts as one of many values; a window holds a few of them, a piece less."""
+    monkeypatch.setattr(patient_json, "PIECE", 9)
     monkeypatch.setattr(patient_json, "MANY", -1)
     monkeypatch.setattr(patient_json, "WINDOW", 24)
 
@@ -36,7 +37,7 @@ def outcome(text: str, *, patiently: bool) -> object:
 def test_a_value_is_the_same(value: object, spaces: tuple[str, str]) -> None:
     for ascii_only in (True, False):
         text = json.dumps(value, separators=spaces, ensure_ascii=ascii_only)
-        assert patient_json.loads(f" {text}\n") == value
+        assert patient_json.loads(f" {text}\n") == json.loads(text)
 
 
 @given(VALUES, st.data())

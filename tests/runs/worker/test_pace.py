@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -135,3 +136,18 @@ async def test_a_flood_of_copies_is_charged_to_the_team(
     await play(copies)
     assert settled[0] >= 20
     assert owed[0] >= 20 * 40_000
+
+
+async def test_the_loop_has_a_turn_between_the_lumps_of_two_runs_without_debt() -> None:
+    order = list[str]()
+
+    async def run(name: str) -> None:
+        work = Work(uuid4(), Intake("t", "r")) if name == "other" else Work("t", Intake("t", "r"))
+        await work.settle()
+        order.append(name)
+        loop.call_soon(order.append, "turn")
+
+    loop = asyncio.get_running_loop()
+    await asyncio.gather(run("first"), run("second"), run("other"))
+    assert order[order.index("first") : order.index("second")].count("turn") >= 1
+    assert order.index("other") < order.index("second")
