@@ -84,14 +84,10 @@ def yield_to_the_host() -> None:
     """Let this process have only what the host leaves: its load would come from other machines.
 
     A kernel that groups the processes of a session compares groups first, so it has a group too.
-    The host's processes could wait for milliseconds, until the slice of a process of the lowest
-    priority is over; they never wait for a process that runs in idle times.
     """
     with suppress(PermissionError):  # It leads a session already.
         os.setsid()
     os.nice(19)
-    if hasattr(os, "SCHED_IDLE"):
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     with suppress(OSError):
         Path("/proc/self/autogroup").write_text("19")
 
