@@ -39,7 +39,7 @@ class Mode:
 def mode(request: pytest.FixtureRequest) -> Iterator[Mode]:
     bell = request.param == "bell"
     with own_data_dir() as data:
-        host = Host(data, AGUI_SSE_HEARTBEAT="600" if bell else "5")
+        host = Host(data, AGUI_SSE_HEARTBEAT="600" if bell else "0.5")
         try:
             host.start()
             seeded = seed(host, [scenario.name for scenario in SCENARIOS])
