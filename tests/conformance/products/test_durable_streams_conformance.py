@@ -33,8 +33,9 @@ READING = (
 """How the names of the tests about reading begin."""
 PATIENCE = 90_000
 """Milliseconds for a test. vitest would give it five seconds, but one opens and closes a dozen
-streams, which takes a busy machine longer, and two wait for the end of a long-poll, which takes 25
-seconds here. The suite itself bounds each wait of a test."""
+streams, which takes a busy machine longer, and two wait for the end of a long-poll. The suite
+itself bounds each wait of a test."""
+POLLS = "tests.conformance.products.agents.short_polls"
 WRITES = ("nosniff on PUT responses", "nosniff on POST responses", "TTL metadata", "Expires-At")
 """About writing, which the suite does not do here, and streams that end by the clock."""
 OTHER_TYPES = (
@@ -49,7 +50,7 @@ LEFT_OUT = (*WRITES, *OTHER_TYPES, *CORS)
 @pytest.fixture(scope="module")
 def host() -> Iterator[Host]:
     """A run whose producer is silent outlives a long-poll that waits for it in vain."""
-    with own_host(AGUI_INGEST_LEASE="120") as host:
+    with own_host(AGUI_INGEST_LEASE="120", AGUI_AGENT_MODULES=POLLS) as host:
         yield host
 
 
