@@ -39,7 +39,7 @@ def steps(state: State, rules: Rules, size: Size) -> Iterator[Step]:
         worker.answered(state, rules, size),
         database.steps(state, rules),
     ):
-        yield step._replace(state=without_past(step.state))
+        yield Step(step.name, step.fair, without_past(step.state))
 
 
 def explore(rules: Rules = Rules(), size: Size = Size()) -> Result:  # noqa: B008  frozen

@@ -194,11 +194,13 @@ def without_past(state: State) -> State:
         state = state._replace(breaks=0, credits=0, grants=0)
     if not state.registered:
         state = state._replace(stray=None, stray_take=False, leave=state.leave and "done")
-    if all(run.web == "over" and not run.start for run in runs):
+    used = any(run.web != "over" or run.start for run in runs)
+    if not used and (state.credits or state.grants or state.breaks):
         # Nobody uses a link any more.
         state = state._replace(credits=0, grants=0, breaks=0)
-    runs = tuple(run._replace(credit="") if run.web == "over" else run for run in runs)
-    return state._replace(runs=runs)
+    if any(run.credit and run.web == "over" for run in runs):
+        runs = tuple(run._replace(credit="") if run.web == "over" else run for run in runs)
+    return state if runs is state.runs else state._replace(runs=runs)  # most have no such fact
 
 
 def broken_promise(state: State, size: Size) -> str:

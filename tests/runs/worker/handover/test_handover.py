@@ -1,10 +1,24 @@
 """Whatever the order of events: no run is begun twice, none is forgotten."""
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 
 from tests.runs.worker.handover.defects import DEFECTS, LARGE, SIZES
 from tests.runs.worker.handover.search import explore
 from tests.runs.worker.handover.states import Rules, Size
+
+
+@pytest.fixture(autouse=True)
+def _all_is_needed() -> Iterator[None]:
+    """A search keeps each of its states: to look for garbage took a sixth of its time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
 
 MARKED = [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in SIZES]
 
