@@ -271,6 +271,26 @@ def host() -> "Iterator[Host]":
         yield host
 
 
+@pytest.fixture(scope="session")
+def desk() -> "Iterator[Host]":
+    """A host that may call agents on this machine; tests share it and must not break it."""
+    with own_host(AGUI_OUTBOUND_ALLOW="127.0.0.1") as host:
+        yield host
+
+
+@pytest.fixture(scope="session")
+def _tough_host() -> "Iterator[Host]":
+    with own_host() as host:
+        yield host
+
+
+@pytest.fixture
+def tough_host(_tough_host: "Host") -> "Host":
+    """A running host whose processes tests kill; each test finds all of them again."""
+    _tough_host.heal()
+    return _tough_host
+
+
 @pytest.fixture
 def new_host(data_dir: Path) -> "Iterator[Callable[..., Host]]":
     """A function that starts a host of one's own, to be hurt."""

@@ -170,6 +170,14 @@ class Host:
         self.spawn(job)
         self.wait_ready()
 
+    def heal(self) -> None:
+        """Start each process that a test has killed and not started again."""
+        for job in (self.web, self.worker):
+            if job.process is None or job.process.poll() is not None:
+                job.stop()
+                self.spawn(job)
+        self.wait_ready()
+
     def freeze(self, job: supervisor.Job) -> None:
         assert job.process
         job.process.send_signal(signal.SIGSTOP)

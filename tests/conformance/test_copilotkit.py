@@ -19,7 +19,7 @@ Visit = Callable[..., Wire]
 """``visit(thread, *steps)``: what the front end holds after these steps."""
 FRONT_END = "copilot.mjs"
 SNAPSHOTS = ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"]
-SLOWLY = {"text": "word ", "n": 500, "rate": 50}
+SLOWLY = {"text": "word ", "n": 250, "rate": 50}
 
 
 @pytest.fixture(scope="module")
@@ -227,9 +227,9 @@ def test_a_lost_connection_in_a_call(cases: dict[str, Wire]) -> None:
 
 @pytest.mark.slow
 def test_after_a_restart_of_web_and_worker(
-    front_ends: Answers, new_host: Callable[..., Host], thread: str
+    front_ends: Answers, tough_host: Host, thread: str
 ) -> None:
-    host = new_host()
+    host = tough_host
     visit = visits(front_ends, host)
     before = visit(thread, say({"text": "kept"}, {"state": {"n": 1}}), say({"text": "too"}))
     host.restart(host.web)

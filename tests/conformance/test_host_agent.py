@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -28,10 +27,10 @@ def play(host: Host, plan: dict[str, Any]) -> "subprocess.CompletedProcess[str]"
 
 @pytest.mark.slow
 def test_a_reader_outlives_the_web_process(
-    packages: None, new_host: Callable[..., Host], tmp_path: Path
+    packages: None, tough_host: Host, tmp_path: Path
 ) -> None:
     """The worker goes on while the web process is gone; the reader gets all of it, once."""
-    host, gate = new_host(), tmp_path / "gate"
+    host, gate = tough_host, tmp_path / "gate"
     script = [*text("m1", *["a"] * 50, end=False), {"until": str(gate)}, *more("m1", *["b"] * 50)]
     turn = Turn(script, reader="host")
     scenario = Scenario("restart", [turn], [go(), assistant("m1", "a" * 50 + "b" * 50)])

@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from agui_host.embedded import child
 from tests.acceptance.host import ROOT, Host, child_pids, wait_for
 from tests.needs import need_root
@@ -57,13 +55,6 @@ def supervising(host: Host, folder: Path) -> Iterator[int]:
         child.stop(process, (signal.SIGTERM, 20.0), (signal.SIGKILL, 5.0))
 
 
-@pytest.fixture
-def started(new_host: object) -> Host:
-    host = new_host()  # type: ignore[operator]
-    assert isinstance(host, Host)
-    return host
-
-
 def test_it_imports_no_django() -> None:
     done = subprocess.run(
         [sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True,
@@ -73,9 +64,9 @@ def test_it_imports_no_django() -> None:
 
 
 def test_supervise_becomes_small_and_ends_what_a_dead_worker_has_left(
-    started: Host, tmp_path: Path
+    tough_host: Host, tmp_path: Path
 ) -> None:
-    host = started
+    host = tough_host
     with supervising(host, tmp_path) as supervisor:
         wait_for(lambda: child.runs(supervisor, "agui_host.embedded.deployed"), "it to be small")
         assert resident(supervisor) <= MOST_MEGABYTES
@@ -93,10 +84,10 @@ def test_supervise_becomes_small_and_ends_what_a_dead_worker_has_left(
     assert "ended the registration of the dead worker" in (tmp_path / "log").read_text()
 
 
-def test_only_root_reads_its_environment(started: Host, tmp_path: Path) -> None:
+def test_only_root_reads_its_environment(tough_host: Host, tmp_path: Path) -> None:
     """It has the database's password, and agents run under its account."""
     need_root()
-    with supervising(started, tmp_path) as supervisor:
+    with supervising(tough_host, tmp_path) as supervisor:
         wait_for(lambda: child.runs(supervisor, "agui_host.embedded.deployed"), "it to be small")
         command = ["setpriv", "--bounding-set", "-all", "cat", f"/proc/{supervisor}/environ"]
         done = subprocess.run(command, capture_output=True, timeout=30, check=False)

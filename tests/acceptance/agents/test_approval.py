@@ -1,6 +1,5 @@
 """The approval agent in a real host: it asks, and acts once on one answer, whoever restarts."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -83,8 +82,8 @@ def test_a_message_is_no_answer(host: Host) -> None:
     assert ledger(host, done) == [("delete", "report.txt")]
 
 
-def test_from_the_inbox_after_a_restart(new_host: Callable[..., Host]) -> None:
-    host = new_host()
+def test_from_the_inbox_after_a_restart(tough_host: Host) -> None:
+    host = tough_host
     _, question = proposed(host)
     host.restart(host.worker)
     with host.client() as client:

@@ -57,7 +57,7 @@ def test_an_agent_that_never_ends_runs_into_its_timeout(new_host: Callable[..., 
 @pytest.mark.slow
 def test_blocking_agent_is_named_and_its_neighbours_live(new_host: Callable[..., Host]) -> None:
     host = new_host(AGUI_LOOP_BLOCK_WARN="2", AGUI_WORKER_LOST_AFTER="4", AGUI_HEARTBEAT="1")
-    neighbour = host.begin(script=[{"text": "tick ", "n": 400, "rate": 50}])
+    neighbour = host.begin(script=[{"text": "tick ", "n": 200, "rate": 50}])
     code, _ = ended(host, [{"block": 6}, *TWO])
     assert code == ""
     assert host.wait_status(neighbour["id"], "succeeded", "failed")["status"] == "succeeded"
@@ -89,8 +89,8 @@ def test_agent_that_blocks_for_good_costs_the_process_and_not_the_host(
     assert host.wait_status(again["id"], "succeeded", "failed")["status"] == "succeeded"
 
 
-def test_a_stopping_worker_ends_its_runs_first(new_host: Callable[..., Host]) -> None:
-    host = new_host(AGUI_WORKER_GRACE="1")
+def test_a_stopping_worker_ends_its_runs_first(tough_host: Host) -> None:
+    host = tough_host
     run = host.begin(script=[{"text": "tick ", "n": 100_000, "rate": 50}])
     wait_for(lambda: host.run(run["id"])["events"] > 10, "some events")
     host.worker.stop()

@@ -91,8 +91,8 @@ time.sleep(3600)
 """
 
 
-def test_hanging_and_cancelled_commands_end(new_host: Callable[..., Host]) -> None:
-    host = new_host()
+def test_hanging_and_cancelled_commands_end(tough_host: Host) -> None:
+    host = tough_host
     agent(host, HANG, timeout_seconds=3)
     run = host.begin("cli")
     pid = pid_of(host, run["id"])

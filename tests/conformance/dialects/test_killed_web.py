@@ -210,9 +210,9 @@ FEW = ["AI SDK", "OpenAI, npm", "@ag-ui/client 1"]
 
 
 async def test_one_client_of_each_wire_resumes(
-    packages: None, new_host: Callable[..., Host], tmp_path: Path
+    packages: None, tough_host: Host, tmp_path: Path
 ) -> None:
-    assert len(await resumed(new_host(), tmp_path, FEW)) == len(FEW) + len(PYTHON)
+    assert len(await resumed(tough_host, tmp_path, FEW)) == len(FEW) + len(PYTHON)
 
 
 @pytest.mark.soak

@@ -1,4 +1,4 @@
-"""One host for all products, which may reach agents on this machine, and what runs beside it."""
+"""What runs beside the host of all products, which may reach agents on this machine."""
 
 import json
 import os
@@ -15,18 +15,10 @@ from tests.acceptance.neighbour import Neighbour
 from tests.clients.environments import programs
 from tests.conformance.judges import NEWEST
 from tests.conformance.judges import PEERS as LOCKS
-from tests.conftest import own_host
 
 PEERS = Path(__file__).parent / "peers"
 """What runs in environments of their own."""
 Play = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture(scope="session")
-def desk() -> Iterator[Host]:
-    """A host that may call agents on this machine; tests share it and must not break it."""
-    with own_host(AGUI_OUTBOUND_ALLOW="127.0.0.1") as host:
-        yield host
 
 
 @contextmanager

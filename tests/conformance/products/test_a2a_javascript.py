@@ -4,28 +4,19 @@ All cases are played by one process (``js/a2a.mjs``). The host may call the rece
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.acceptance.host import Host
 from tests.conformance.node import ready_packages, run_node
-from tests.conftest import own_host
 
 Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def calling_host() -> Iterator[Host]:
-    """A host that is allowed to call this machine."""
-    with own_host(AGUI_OUTBOUND_ALLOW="127.0.0.1") as host:
-        yield host
-
-
-@pytest.fixture(scope="module")
-def cases(packages: None, calling_host: Host, tmp_path_factory: Any) -> dict[str, Json]:
-    host, gates = calling_host, str(tmp_path_factory.mktemp("gates"))
+def cases(packages: None, desk: Host, tmp_path_factory: Any) -> dict[str, Json]:
+    host, gates = desk, str(tmp_path_factory.mktemp("gates"))
     task = {"url": host.url, "key": host.key, "gates": gates}
     done = run_node([str(ready_packages() / "a2a.mjs")], json.dumps(task))
     assert done.returncode == 0, done.stderr

@@ -16,7 +16,6 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.acceptance.browser.test_tasks import Hands
 from tests.acceptance.host import Host, wait_for
 from tests.acceptance.neighbour import Neighbour
-from tests.conftest import own_host
 from tests.needs import need_module
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -92,10 +91,9 @@ def adviser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adviser]:
 
 
 @pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    """A host that may call agents on this machine."""
-    with own_host(AGUI_OUTBOUND_ALLOW="127.0.0.1") as host:
-        yield host
+def host(desk: Host) -> Host:
+    """It may call agents on this machine."""
+    return desk
 
 
 @pytest.fixture(scope="module")
