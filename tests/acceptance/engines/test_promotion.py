@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 AFTER = 10.0
 """Seconds after a promotion in which streams and starts continue."""
-READERS, WORDS, RATE = 4, 400, 20
+READERS, WORDS, RATE = 4, 200, 20
 WRITTEN = """
 select concat_ws(' ', (select count(*) from events_event), (select sum(head) from events_journal),
                  (select count(*) from runs_run), (select max(last_heartbeat)

@@ -146,7 +146,7 @@ def test_a_standby_that_is_behind_is_not_read(reading: ReadingHost) -> None:
 
 def test_without_the_standby_everything_is_read_from_the_primary(reading: ReadingHost) -> None:
     host, standby = reading, reading.pair.standby
-    live = Reader(host, host.begin(script=[{"text": "word ", "n": 300, "rate": 30}])["id"])
+    live = Reader(host, host.begin(script=[{"text": "word ", "n": 150, "rate": 30}])["id"])
     live.until(20)
     warnings = host.log_of(host.web).count("database.replica_unused")
     standby.kill()
