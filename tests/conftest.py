@@ -53,6 +53,8 @@ APART = (
     "tests/acceptance/recovery/test_without_valkey",
 )  # fmt: skip
 """Files that judge time (``tests.turns``), the longest first; single tests are marked in place."""
+SELDOM = (20_000, 20, 20)
+"""Of ``gc``, whose own numbers took a tenth of the processor time of tests with a database."""
 TAIL = 0.15
 """The part of the short files that comes after all long ones."""
 
@@ -122,6 +124,7 @@ def pytest_collection() -> Generator[None, Any, Any]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*SELDOM)
         gc.enable()
 
 
