@@ -107,6 +107,16 @@ def test_deltas_of_one_part_are_taken_together_until_another_event() -> None:
     assert queue[0] == STARTS[2]
 
 
+def test_deltas_of_two_parts_are_not_mixed() -> None:
+    intake, queue = waiting("a", "b")
+    intake.accept({**STARTS[0], "messageId": "n"})
+    queue.insert(1, {**queue[0], "messageId": "n"})
+    taken = [json.loads(record.payload) for _ in range(3) for record in intake.further(queue, 9)]
+    assert [(event["messageId"], event["delta"]) for event in taken] == [
+        ("m", "a"), ("n", "a"), ("m", "b"),
+    ]  # fmt: skip
+
+
 def test_no_more_is_taken_together_than_some_kilobytes() -> None:
     intake, queue = waiting(*["x" * 1500] * 4)
     assert [len(intake.further(queue, 9)) for _ in range(2)] == [2, 2]
