@@ -6,6 +6,7 @@ Promise: gate, verifier and encoding take at most 6 µs per text delta beyond th
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -58,6 +59,14 @@ def accept(*before: Any, repair: bool = True) -> Callable[[Any], Any]:
     return intake.accept
 
 
+def take_together(events: list[Any]) -> None:
+    """Deltas that wait in a queue, as those of an agent that does not pause."""
+    intake, queue = Intake("thread", "run"), deque(events)
+    intake.accept(START)
+    while queue:
+        intake.further(queue, 512)
+
+
 def jsonpatched(delta: Any) -> Any:
     return jsonpatch.apply_patch(STATE["snapshot"], delta, in_place=True)
 
@@ -74,6 +83,7 @@ def measured() -> Iterable[tuple[str, float]]:
     yield "SDK: encode", best(sdk_encode, objects)
     yield "intake.accept(dict)", best(accept(), plain)
     yield "intake.accept(SDK object)", best(accept(), objects)
+    yield "intake.further(dicts in a queue)", best(take_together, [plain]) / N
     yield "intake.accept(dict with timestamp)", best(accept(), dicts(timestamp=1_700_000_000_000))
     yield "intake.accept(dict with metadata)", best(accept(), dicts(metadata={"k": 1}))
     chunks = [{**event, "type": "TEXT_MESSAGE_CHUNK"} for event in plain]

@@ -1,7 +1,8 @@
 """Events as the rows of a binary COPY, built in one buffer: twice as fast as ``write_row``."""
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Protocol
 from uuid import UUID
 
@@ -9,8 +10,7 @@ from agui_host.protocol.encoding import Record
 
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _TRAILER = b"\xff\xff"
-_ROW = struct.Struct(">hi16siiiqi")  # five columns: uuid, int4, timestamptz, length of type
-_LENGTH = struct.Struct(">i")
+_JOURNAL = struct.Struct(">hi16si")  # five columns, of them the uuid, and the length of an int4
 _EPOCH_2000 = 946_684_800
 
 
@@ -25,15 +25,19 @@ class Batch(Protocol):
 def event_rows(batches: Iterable[Batch]) -> bytes:
     """The rows of these batches: journal, ``seq``, time, type, payload."""
     buffer = bytearray(_HEADER)
-    row, length = _ROW.pack, _LENGTH.pack
     for batch in batches:
-        key = batch.journal_id.bytes
-        for seq, record in enumerate(batch.records, batch.first):
-            type_, payload = record.type.encode(), record.payload
-            at = int((record.at - _EPOCH_2000) * 1_000_000)
-            buffer += row(5, 16, key, 4, seq, 8, at, len(type_))
-            buffer += type_
-            buffer += length(len(payload))
+        journal = _JOURNAL.pack(5, 16, batch.journal_id.bytes, 4)
+        for seq, (type_, payload, moment) in enumerate(batch.records, batch.first):
+            row, name = _row_of(type_)
+            at = int((moment - _EPOCH_2000) * 1_000_000)
+            buffer += row(journal, seq, 8, at, len(name), name, len(payload))
             buffer += payload
     buffer += _TRAILER
     return bytes(buffer)
+
+
+@lru_cache(100)
+def _row_of(type_: str) -> tuple[Callable[..., bytes], bytes]:
+    """What packs the rest of a row of this type, up to its payload, and the type's name."""
+    name = type_.encode()
+    return struct.Struct(f">26siiqi{len(name)}si").pack, name

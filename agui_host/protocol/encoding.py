@@ -61,6 +61,11 @@ def encode_delta(kind: str, key: str, name: str, delta: str, timestamp: int) -> 
     )
 
 
+def around_delta(kind: str, key: str, name: str, timestamp: int) -> tuple[str, str]:
+    """The JSON of such an event before its text and after it: the same for many deltas."""
+    return f'{{"type":"{kind}","{key}":{quote(name)},"delta":', f',"timestamp":{timestamp}}}'
+
+
 def text_bytes(text: str) -> bytes:
     """JSON text as bytes for a stream of lines; a lone surrogate becomes U+FFFD."""
     if text.isascii():

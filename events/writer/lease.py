@@ -106,6 +106,11 @@ class Lease:
         return self.in_flight >= IN_FLIGHT or self.bytes >= IN_FLIGHT_BYTES
 
     @property
+    def left(self) -> int:
+        """How many records can be appended until it is full, but for their size."""
+        return IN_FLIGHT - self.in_flight
+
+    @property
     def weight(self) -> int:
         """How long the commit of all that is not committed takes, as that of so many bytes."""
         return self.bytes + ROW * self.in_flight

@@ -22,7 +22,6 @@ from agui_host.backends.postgres import clock, scope
 from agui_host.backends.postgres.bridge import db
 from agui_host.protocol.encoding import Record
 from agui_host.protocol.errors import RunErrorCode, RunFailed
-from agui_host.protocol.input import healing
 from agui_host.protocol.intake import endings
 from agui_host.protocol.intake.intake import Intake
 from agui_host.protocol.sizes import LongEvent
@@ -144,7 +143,7 @@ class Execution:
         self.children = Children(claimed, lambda claim: execute_claim(claim, writer, self._why))
         self.questions = claimed.questions
         limits, prepared = claimed.limits, claimed.prepared
-        self.input, self.repairs, self.opening = prepared.input, prepared.repairs, claimed.opening
+        self.input, self.opening = prepared.input, claimed.opening
         self.intake = claimed.intake or intakes.new(
             Intake, run, limits, prepared.echo, prepared.history
         )
@@ -178,7 +177,9 @@ class Execution:
         try:
             self._open()
             if self.questions and not self.stopping.done():
-                self._ask_again()
+                # Repeat the thread's open questions, which this run does not answer.
+                again = {"type": "interrupt", "interrupts": self.questions}
+                self._append(self.intake.finish(again))
             else:
                 how = await self._work()
                 await self.children.close(ends=how is not Stop.SHUTDOWN)
@@ -235,10 +236,6 @@ class Execution:
             ends.add(self.stopping)
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
 
-    def _ask_again(self) -> None:
-        # Repeat the thread's open questions, which this run does not answer, without acting.
-        self._append(self.intake.finish({"type": "interrupt", "interrupts": self.questions}))
-
     async def _work(self) -> BaseException | Stop | None:
         """Pump until the agent is done or told to stop; returns how it went."""
         name = f"agent {self.run.agent.slug} of run {self.run.pk}"
@@ -259,8 +256,7 @@ class Execution:
         pump.cancel()
         await asyncio.wait({pump}, timeout=settings.AGUI_CANCEL_GRACE)
         if not pump.done():
-            # It swallowed the cancellation. The run ends without it: whatever it emits from now on
-            # meets a closed intake.
+            # It swallowed the cancellation: whatever it emits from now on meets a closed intake.
             self.log.error("run.agent_ignores_cancel")
             pump.add_done_callback(late.forget)
         elif not pump.cancelled() and isinstance(pump.exception(), LostLease | AppendFailed):
@@ -273,33 +269,37 @@ class Execution:
         """Agent → runtime → middleware → intake → writer; nothing after the terminal event."""
         lease, pace, intake = self.lease, self.pace, self.intake
         self.prices = await team_prices.loaded(self.run.team_id)
-        for action, times in self.repairs.items():
-            intake.findings.add(1, healing.RULE, action, times)
         ctx = await contexts.make(self.claimed, self.input, self.children.spawn, lease, intake)
         self.ctx, self.spent = ctx, ctx.spent
-        accept, replicas, work = intake.accept, intake.replicas, self.work
+        accept, further, replicas, work = intake.accept, intake.further, intake.replicas, self.work
         if lease.full:
             await lease.room()  # Free the echo: an input may be megabytes.
         stream = await self.watch.stream(runtime_for(self.run.agent).run(ctx), ctx)
-        if self.run.agent.middleware:
+        # The stream's next events, unless they are middleware's.
+        queue = None if self.run.agent.middleware else ctx.outbox.queue
+        if queue is None:
             stream = self._chained(stream, ctx)
         async with aclosing(stream) as events:
             async for event in events:
                 is_long = event.__class__ is LongEvent
                 records = await work.long(partial(accept, event)) if is_long else accept(event)
-                size = self._append(records)
-                if intake.ended:
-                    break
-                pace.left -= len(records)
-                due = work.add(records, 0 if is_long else size, replicas.work)
-                records = []  # A run that rests holds no long event.
-                if due:
-                    await work.settle()
-                replicas.work = 0
-                if pace.left < 0:
-                    await pace.wait()
-                if lease.full:
-                    await lease.room()
+                while True:
+                    size = self._append(records)
+                    if intake.ended:
+                        return
+                    pace.left -= len(records)
+                    due = work.add(records, 0 if is_long else size, replicas.work)
+                    records, is_long = [], False  # A run that rests holds no long event.
+                    if due:
+                        await work.settle()
+                    replicas.work = 0
+                    if pace.left < 0:
+                        await pace.wait()
+                    if lease.full:
+                        await lease.room()
+                    records = further(queue, min(lease.left, pace.left + 1)) if queue else []
+                    if not records:
+                        break
 
     def _chained(self, stream: AsyncGenerator[Any, None], ctx: RunContext) -> Any:
         try:
@@ -371,7 +371,8 @@ class Execution:
         self._append(self.intake.fail(reason, message, **self.spent()))
 
     def _append(self, records: Sequence[Record]) -> int:
-        intake, lease, also = self.intake, self.lease, list[Also]()
+        intake, lease = self.intake, self.lease
+        also: list[Also] = []
         if (ctx := self.ctx) is not None and ((inbox := ctx.inbox).read or inbox.accepted):
             also += inboxes.noted(lease, inbox, records)
         if intake.terminal is not None or intake.findings.new:

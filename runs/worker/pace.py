@@ -69,12 +69,15 @@ class Work:
 
     def add(self, records: Sequence[Record], size: int, more: int) -> bool:
         """Count records of ``size`` bytes and ``more`` units; True if it is time to ``settle``."""
-        self.units += more
-        if size <= apart.SMALL:
-            self.units += EVENT * len(records) + size // work.BYTES
+        units = self.units + more
+        if size > apart.SMALL:
+            units += sum(TIMES * work.of_json(record.payload) for record in records)
         else:
-            self.units += sum(TIMES * work.of_json(record.payload) for record in records)
-        return self.units > LUMP
+            units += EVENT * len(records)
+            for _, payload, _ in records if size else ():
+                units += len(payload) // work.BYTES
+        self.units = units
+        return units > LUMP
 
     def charge(self) -> None:
         """Charge the counted units."""

@@ -16,21 +16,14 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
-from agui_host.protocol.encoding import (
-    Record,
-    clean_delta,
-    clean_text,
-    encode,
-    encode_delta,
-    is_whole,
-)
+from agui_host.protocol.encoding import Record, clean_text, encode
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.protocol.fold.inherited import MARKED, Past
 from agui_host.protocol.intake import endings
 from agui_host.protocol.intake.chunks import Chunks
 from agui_host.protocol.intake.findings import Finding, Findings
 from agui_host.protocol.intake.gate import Gate, gate, leave_raw_out
-from agui_host.protocol.intake.plain_delta import plain_delta
+from agui_host.protocol.intake.plain_delta import STRETCH, PlainDelta, Queue, plain_delta, take_all
 from agui_host.protocol.intake.repair import DROP, Fix, mend
 from agui_host.protocol.intake.replicas import MAX_BYTES as MAX_STATE_BYTES
 from agui_host.protocol.intake.replicas import NO_TEXT, Replicas
@@ -48,7 +41,6 @@ MAX_TEXT = 100 * 1024 * 1024
 MAX_MESSAGE = 2000
 Batch = list[dict[str, Any]]
 _BARE: Mapping[str, Any] = {"type": "RUN_STARTED"}
-_new = tuple.__new__  # makes a named tuple in a third of the time
 
 
 class Intake:
@@ -150,8 +142,8 @@ class Intake:
         """
         if self.terminal is not None or self._lost:
             self._refuse()
-        if (delta := plain_delta(event)) and (record := self._plain_delta(*delta)):
-            return [record]
+        if (delta := plain_delta(event)) and (records := self._deltas(delta, None, 1)):
+            return records
         try:
             if (clean := self._gate.read(event)) is None:
                 return []
@@ -159,6 +151,18 @@ class Intake:
         except RunFailed as failed:
             self._refused(failed)
             raise
+
+    def further(self, queue: Queue, most: float) -> list[Record]:
+        """Take plain deltas of one part, up to ``most`` and some KB, off the front of a queue.
+
+        They are as ``accept`` takes them, all at one moment. Any other event stays in the queue.
+        """
+        event = queue.popleft()
+        delta = None if self.ended else plain_delta(event)
+        records = self._deltas(delta, queue, most if self._room > STRETCH else 1) if delta else []
+        if not records:
+            queue.appendleft(event)
+        return records
 
     def plain(self, event: Any) -> list[dict[str, Any]]:
         """An event as middleware reads it, before ``accept``: in wire form, its chunks expanded.
@@ -221,34 +225,31 @@ class Intake:
             # Only the closing events can be refused, for ids near the size limit.
             return self._commit([*opening, end])
 
-    def _plain_delta(
-        self, kind: str, key: str, name: str, text: str, stamp: int | None
-    ) -> Record | None:
-        """The record of a delta that continues an open part; None if it needs a closer look."""
-        whole = text.isascii() or is_whole(text := clean_delta(text))
-        if not whole or self._waiting_halves or self._chunks.lanes or self._room <= 0:
-            return None
-        name = clean_text(name)
-        if name in self._reused.used:
+    def _deltas(self, delta: PlainDelta, queue: Queue | None, most: float) -> list[Record]:
+        """Records of a delta of an open part, and of those after it; none if it needs a look."""
+        if self._waiting_halves or self._chunks.lanes or self._room <= 0:
+            return []
+        kind, _, name, _, stamp = delta
+        if (name := clean_text(name)) in self._reused.used:
             name = self._reused.delta(kind, name)
         read_on = name in self._reused.restated or name in self.by_rule.reading
         if read_on or name not in self._verifier.streaming[kind]:
-            return None
+            return []
         at = self._clock()
         time = now = int(at * 1000)
         if stamp is not None:
             near = -DAY <= stamp - now <= DAY
             time = stamp if near else self._gate.stamp(stamp, at) or now
-        payload = encode_delta(kind, key, name, text, time)
-        if len(payload) > self._max_bytes:
-            return None
+        text, records = take_all(delta, name, at, time, queue, most, self._max_bytes)
+        if not records:
+            return []
         if kind == "TOOL_CALL_ARGS":
             self._reused.argued(name, text)
-        self._head += 1
+        self._head += len(records)
         self._room -= len(text)
         if (tally := self._tally) and (tally.first is None or tally.answered.reading is not None):
             tally.piece(kind, name, text, at)
-        return _new(Record, (kind, payload, at))
+        return records
 
     def _take(self, kind: str, clean: dict[str, Any]) -> list[Record]:
         """Handle an event that is not a plain delta: it can start or end the run or a chunk."""
@@ -259,7 +260,10 @@ class Intake:
             return records
         lanes = self._chunks.lanes.copy()
         try:
-            self._check_room(kind)
+            if self._room <= 0 and kind not in NO_TEXT:
+                # Readers and the worker hold all of the text in memory.
+                text = f"The run's messages have more than {self._max_text:,} characters."
+                raise RunFailed(RunErrorCode.EVENT_TOO_LARGE, text)
             batch = self._seams.joined(self._batch(kind, clean))
             return self._commit([*self._unopened(), *batch])
         except RunFailed:
@@ -351,12 +355,6 @@ class Intake:
             what = f"A {event['type']} event is larger than {self._max_bytes:,} bytes"
             raise RunFailed(RunErrorCode.EVENT_TOO_LARGE, f"{what} or holds too many values.")
         return Record(event["type"], payload, at)
-
-    def _check_room(self, kind: str) -> None:
-        # Readers and the worker hold all of the text in memory.
-        if self._room <= 0 and kind not in NO_TEXT:
-            text = f"The run's messages have more than {self._max_text:,} characters."
-            raise RunFailed(RunErrorCode.EVENT_TOO_LARGE, text)
 
     def _unopened(self) -> Batch:
         return [] if self.started else self._opening()

@@ -3,6 +3,7 @@
 from typing import Any
 
 from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.protocol.input import healing
 from agui_host.protocol.intake.intake import Intake
 from agui_host.runtimes.context import so_far
 from agui_host.runtimes.context.effects import Effects
@@ -30,12 +31,14 @@ async def make(
 ) -> RunContext:
     """The context of a claimed run; its inbox is open until ``inboxes().close``.
 
-    A context provider that fails becomes a finding of ``intake``.
+    The input's repairs, and each context provider that fails, become findings of ``intake``.
 
     Raises RunFailed if the agent does not continue the runs of another version of its code, or if
     the version that the run is to have is gone.
     """
     run, agent = claimed.run, claimed.run.agent
+    for action, times in claimed.prepared.repairs.items():
+        intake.findings.add(1, healing.RULE, action, times)
     await former.put_on(run)
     ends = agent.on_code_change == OnCodeChange.END
     if ends and isinstance(claimed, Continued) and claimed.code_changed:

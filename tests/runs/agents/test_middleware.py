@@ -43,6 +43,11 @@ async def test_the_log_has_what_came_out(play: Play) -> None:
     assert read(log) == ["so far so good [redacted]."]
 
 
+async def test_deltas_that_wait_for_their_turn_pass_it_as_well(play: Play) -> None:
+    _, log = await play(after_prefix(*[text(f" {KEY}")] * 9), middleware=REDACT)
+    assert "".join(read(log)) == "so far so good" + " [redacted]" * 9
+
+
 async def test_objects_of_the_sdk_and_chunks_arrive_as_plain_events(play: Play) -> None:
     chunk = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "n", "delta": "sk-abc"}
     custom = {"type": "CUSTOM", "name": "x", "value": 1}

@@ -51,19 +51,25 @@ def test_without_a_rate_there_is_nothing_to_owe() -> None:
     assert pace.left > 0
 
 
-async def test_a_flood_is_slowed_and_not_cut(cast: Cast, play: Play) -> None:
+@pytest.mark.parametrize("kind", ["CUSTOM", "TEXT_MESSAGE_CONTENT"])
+async def test_a_flood_is_slowed_and_not_cut(cast: Cast, play: Play, kind: str) -> None:
     """150 events at 100/s: the last 50 take half a second, by the events' own clock."""
 
     async def flood(ctx: Any) -> AsyncIterator[Any]:
+        yield {"type": "TEXT_MESSAGE_START", "messageId": "m"}
         for number in range(150):
-            yield {"type": "CUSTOM", "name": "drop", "value": number}
+            if kind == "CUSTOM":
+                yield {"type": kind, "name": "drop", "value": number}
+            else:
+                yield {"type": kind, "messageId": "m", "delta": str(number)}
 
     await db(TeamLimits.objects.create, team=cast.team, events_per_second=100)
     run, log = await play(flood)
     assert run.status == "succeeded"
-    values = [event["value"] for event in log if event["type"] == "CUSTOM"]
-    assert values == list(range(150))
-    assert log[-1]["timestamp"] - log[0]["timestamp"] >= 450
+    flooded = [event for event in log if event["type"] == kind]
+    field = "value" if kind == "CUSTOM" else "delta"
+    assert [int(event[field]) for event in flooded] == list(range(150))
+    assert flooded[-1]["timestamp"] - log[0]["timestamp"] >= 450
 
 
 async def test_a_teams_limits_bound_an_event_and_a_run(cast: Cast, play: Play) -> None:
