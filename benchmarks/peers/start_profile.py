@@ -32,7 +32,7 @@ LINE = re.compile(
     r"\[(.*?) (\d+\.\d+)\] LOG:\s+duration: ([\d.]+) ms  (?:statement|execute [^:]*):(.*)",
     re.DOTALL,
 )
-START, FETCH, APPEND = "agui_start_handed", "agui_take_runs", "agui_append"
+START, FETCH, APPEND = "agui_start_handed", "agui_take_due_runs", "agui_append"
 LOGGING = ("log_min_duration_statement = 0", "log_line_prefix = '[%a %n] '")
 
 

@@ -53,7 +53,13 @@ BUDGET_SPENT = "AG010"
 # The functions are in runs/sql/admission.sql.
 PLACE = """
 select agui_place(%(team)s, %(run)s, %(default)s, %(batch)s, %(queue)s, %(task)s,
-                  %(at_once)s, %(queued)s)
+                  %(at_once)s, %(queued)s), null::int8
+"""
+# In runs/sql/start.sql.
+PLACE_HANDED = """
+select its_stamp, taken_by from agui_place_handed(
+    %(team)s, %(run)s, %(default)s, %(batch)s, %(queue)s, %(task)s, %(at_once)s, %(queued)s,
+    %(link)s)
 """
 ADMIT = """
 select runs, jobs, changed from agui_admit(%(team)s, %(default)s, %(batch)s, %(queue)s, %(task)s)
@@ -126,15 +132,30 @@ def check_person(team_id: UUID, starter: Actor) -> None:
         raise LimitReached.of("end_user_runs_per_minute", most, after=after)
 
 
-def place(run: Run, limits: Limits) -> None:
-    """Admit a new run, or leave it queued. Raises LimitReached if too many runs wait already."""
+def place(run: Run, limits: Limits, link: str | None = None) -> None:
+    """Admit a new run, or leave it queued. Raises LimitReached if too many runs wait already.
+
+    ``link``: of the worker that may have it at once.
+    """
     with refusing(limits), connection.cursor() as cursor:
-        cursor.execute(PLACE, place_of(run, limits))
-        run.stamp = cursor.fetchone()[0]
+        cursor.execute(placing(link), place_of(run, limits) | {"link": link})
+        note_place(run, *cursor.fetchone())
+
+
+def placing(link: str | None) -> str:
+    """The statement that returns a new run's stamp, and the worker that has it at once."""
+    return PLACE if link is None else PLACE_HANDED
+
+
+def note_place(run: Run, stamp: int | None, worker: int | None) -> None:
+    """Note what that statement has returned."""
+    run.stamp = stamp
+    if worker is not None:  # A child has its parent's.
+        run.worker = worker
 
 
 def place_of(run: Run, limits: Limits) -> dict[str, Any]:
-    """The values of ``PLACE``, the last statement of the transaction that makes a run.
+    """The values of ``placing`` but the link, the last statement of the transaction of a start.
 
     It refuses if too many runs wait already (``refusing``). Starts that are not committed yet are
     invisible, so a few more may slip through.

@@ -58,6 +58,7 @@ class Prepared:
 
     ``history``: all messages whose ids readers may hold, including superseded ones. ``repairs``:
     what was healed in the input, and how often. ``memory``: about how many bytes all of it takes.
+    ``superseded``: it leaves stored messages behind.
     """
 
     input: Wire
@@ -65,6 +66,7 @@ class Prepared:
     history: list[Wire]
     memory: int
     repairs: Mapping[str, int] = field(default_factory=dict)
+    superseded: bool = False
 
 
 def current(thread_id: UUID, thread: Thread | None = None) -> Fold:
@@ -134,8 +136,8 @@ def feed(fold: Fold, run_id: UUID) -> None:
         fold.feed(patient_json.loads(payload))
 
 
-def prepare(run: Run, past: Past, carried: Iterable[Wire] = ()) -> Prepared:
-    """Join a claimed run's input to its thread; a regenerate is stored at once.
+def prepare(run: Run, past: Past, carried: Iterable[Wire] = (), *, stores: bool = True) -> Prepared:
+    """Join a claimed run's input to its thread; a regenerate is stored at once, if it ``stores``.
 
     ``carried``: messages that were sent to earlier runs and that no agent has read. They come
     before the input's own, unless the thread or the input has them already. One whose id another
@@ -145,7 +147,7 @@ def prepare(run: Run, past: Past, carried: Iterable[Wire] = ()) -> Prepared:
     stored = fold.messages
     keep = _number_to_keep(run, stored, body)
     merged = merge(stored, body["messages"], keep, edited(body))
-    if merged.superseded:
+    if merged.superseded and stores:
         rewrite(run.thread_id, fold, merged.messages[: len(merged.messages) - len(merged.fresh)])
     if carried:
         merged = _with_carried(merged, carried, run.run_id)
@@ -161,6 +163,7 @@ def prepare(run: Run, past: Past, carried: Iterable[Wire] = ()) -> Prepared:
         history=history,
         memory=past.memory + memory_of(run.input) - _repeated(body["messages"], merged.fresh),
         repairs=healed.repairs,
+        superseded=merged.superseded,
     )
 
 

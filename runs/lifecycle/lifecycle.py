@@ -8,6 +8,7 @@ same. Nothing waits for a team's usage while it has any of these locks (``admiss
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from runs.lifecycle.ending import end_lost as end_lost
 from runs.lifecycle.ending import finish as finish
 from runs.lifecycle.ending import finishing as finishing
 from runs.lifecycle.files import references
+from runs.lifecycle.handover import handed
 from runs.lifecycle.statements import at_once, new_run
 from runs.lifecycle.statements.agents import AgentChoice
 from runs.lifecycle.statements.claims import Claimed as Claimed
@@ -85,8 +87,15 @@ def start(
     checked = _checked(team, request)
 
     def attempt() -> Started:
-        with admission.starting(team.pk):
-            return make(team, agent, request, starter, idempotency_key, checked, displacing)
+        with handed.credit() or nullcontext() as credit:
+            with admission.starting(team.pk):
+                started = make(
+                    team, agent, request, starter, idempotency_key, checked, displacing,
+                    link=credit and credit.link,
+                )  # fmt: skip
+            if credit and started.created and started.run.worker is not None:
+                handed.hand(credit, handed.short_line(started.run))
+            return started
 
     try:
         return turns.wait(attempt)
@@ -162,10 +171,12 @@ def make(
     parent: Run | None = None,
     repeats: Run | None = None,
     new_id: UUID | None = None,
+    link: str | None = None,
 ) -> Started:
     """Make a run in the caller's transaction, under the thread's lock; see ``start``.
 
-    ``new_id``: the id that it is to have.
+    ``new_id``: the id that it is to have. ``link``: of the worker that can have the run at once; if
+    it has, the caller hands the run over after its commit.
     """
     seen_by = parent.thread if parent else None
     thread, is_new = thread_lock.made(
@@ -198,6 +209,7 @@ def make(
     run = insert(
         team, thread, agent, request, starter, answers,
         limits=limits, attempt=attempt, key=key, parent=parent, repeats=repeats, new_id=new_id,
+        link=link,
     )  # fmt: skip
     return Started(run, created=True)
 
@@ -216,6 +228,7 @@ def insert(
     parent: Run | None = None,
     repeats: Run | None = None,
     new_id: UUID | None = None,
+    link: str | None = None,
 ) -> Run:
     """Write the run, its journal, the answers it brings and its place in the queue.
 
@@ -240,10 +253,10 @@ def insert(
     again = {"repeats": str(repeats.pk)} if repeats else {}
     line = audit.line(starter, team, "run.started", str(run.pk), agent=agent.slug, **again)
     # Questions are locked before the team's usage.
-    new_run.insert(run, body, line, None if parent or answers.covered else limits)
+    new_run.insert(run, body, line, None if parent or answers.covered else limits, link)
     if answers.covered:
         answers.record(run)
-        admission.place(run, limits)
+        admission.place(run, limits, link)
     if parent is None and run.stamp is None:
         admission.look_again(team.pk)
     return run

@@ -263,10 +263,10 @@ begin
     return its_stamp;
 end $$;
 
--- The stamp of a run that is being made in a fresh thread, if nothing is to be weighed: nobody else
--- is admitting for its team, none of its runs waits, and it has room. Else null, and the caller
--- leaves it to agui_place.
-create function agui_stamp_at_once(of_team uuid, usual integer)
+-- The stamp of a run that is being made and is the first active one of its thread, if nothing is to
+-- be weighed: nobody else is admitting for its team, no other run of it waits, and it has room. Else
+-- null, and the caller leaves it to agui_place. The run itself may have been inserted.
+create function agui_stamp_at_once(of_team uuid, usual integer, of_run uuid)
     returns bigint language plpgsql as $$
 declare
     its_stamp bigint;
@@ -274,7 +274,8 @@ begin
     select greatest(usage.stamp, (select last_value from runs_virtual_time)) into its_stamp
       from runs_teamusage usage where usage.team_id = of_team for no key update skip locked;
     if not found or (
-        select true from runs_run where team_id = of_team and status = 'queued' and stamp is null
+        select true from runs_run
+         where team_id = of_team and status = 'queued' and stamp is null and journal_id <> of_run
          order by stamp, created_at, journal_id limit 1)
     then
         return null;

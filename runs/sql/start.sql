@@ -79,7 +79,7 @@ begin
     if not found then
         return;
     end if;
-    job := agui_stamp_at_once(of_team, usual);
+    job := agui_stamp_at_once(of_team, usual, new_run);
     if job is not null and its_link is not null then
         taken_by := agui_take_at_once(its_link, its_queue, job);
     end if;
@@ -111,6 +111,60 @@ begin
     if taken_by is not null then
         select v.agent_version, v.team_version into agent_version, team_version
           from agui_versions(of_team, agent) v;
+    end if;
+    return next;
+end $$;
+
+-- Places a new run of a thread that exists, as agui_place does: last in the transaction that makes
+-- it, which has the thread's lock. Claims the run for the worker with this link, to which it is
+-- handed, if it is the thread's only active one and no question of the thread is open. No row if
+-- there is no such run.
+create function agui_place_handed(
+    of_team uuid, of_run uuid, usual integer, batch integer, main_queue text, task text,
+    at_once integer, most_queued integer, its_link uuid
+) returns table (its_stamp bigint, taken_by bigint) language plpgsql security definer as $$
+declare
+    made record;
+    due timestamptz;
+    old_job bigint;
+begin
+    perform agui_require_scope(of_team);
+    select r.thread_id, r.traceparent, a.queue, coalesce(r.wanted_version, a.version) as version,
+           a.kind <> 'external'
+           and not exists (
+               select from runs_run other
+                where other.thread_id = r.thread_id and other.status in ('queued', 'running')
+                  and other.journal_id <> r.journal_id)
+           and not exists (
+               select from runs_interrupt i where i.thread_id = r.thread_id and i.status = 'open')
+           as may_begin
+      into made
+      from runs_run r join runtimes_agent a on a.id = r.agent_id
+     where r.journal_id = of_run and r.team_id = of_team;
+    if not found then
+        return;
+    end if;
+    if made.may_begin then
+        its_stamp := agui_stamp_at_once(of_team, usual, of_run);
+    end if;
+    if its_stamp is null then
+        its_stamp := agui_place(
+            of_team, of_run, usual, batch, main_queue, task, at_once, most_queued);
+        return next;
+        return;
+    end if;
+    taken_by := agui_take_at_once(its_link, made.queue, its_stamp);
+    if taken_by is null then
+        select m.due, m.job into due, old_job
+          from agui_make_due(of_run, made.thread_id, made.queue, its_stamp, made.traceparent, null) m;
+        update runs_run set stamp = its_stamp, due_at = due, job_id = old_job
+         where journal_id = of_run;
+    else
+        update events_journal set writer = 1 where id = of_run;
+        update runs_run
+           set stamp = its_stamp, status = 'running', worker = taken_by, started_at = now(),
+               agent_version = made.version
+         where journal_id = of_run;
     end if;
     return next;
 end $$;

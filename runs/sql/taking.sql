@@ -64,11 +64,12 @@ $$;
 
 -- Takes the next runs of these queues for a worker, at most so many. Claims each run that is alone
 -- in its thread, and returns what its executor needs: the versions say whether the worker knows
--- agent, team and limits already. Without a generation, the executor claims it. A worker whose
--- registration is gone takes nothing; to delete one waits for this. A worker has few runs on
--- probation at a time: if one of them kills it, the host knows which they were.
-create function agui_take_runs(
-    by_worker bigint, of_queues text[], moment timestamptz, most integer
+-- agent, team and limits already. A run with a history is claimed here only if its start had claimed
+-- it before, and has no input: its executor reads both. Without a generation, the executor claims
+-- the run. A worker whose registration is gone takes nothing; to delete one waits for this. A worker
+-- has few runs on probation at a time: if one of them kills it, the host knows which they were.
+create function agui_take_due_runs(
+    by_worker bigint, of_queues text[], moment timestamptz, most integer, reads_threads boolean
 ) returns table (
     run uuid, team uuid, traceparent text,
     generation integer, thread uuid, agent uuid, run_name text,
@@ -80,6 +81,8 @@ create function agui_take_runs(
 #variable_conflict use_column
 declare
     due record;
+    is_alone boolean;
+    is_unbegun boolean;
 begin
     perform agui_require_scope(null);
     perform from runs_worker registered where registered.id = by_worker for key share;
@@ -114,45 +117,70 @@ begin
         -- it has lost a worker: then its agent may have been called, and is told so.
         select log.writer + 1, r.thread_id, r.agent_id, r.run_id,
                r.parent_run_id, r.protocol_version, r.attempt, r.tries, r.repeats_id,
-               agui_whole(r.input), r.context, r.started_by, r.starter, r.created_at,
+               case when here.alone then agui_whole(r.input) end, r.context, r.started_by, r.starter,
+               r.created_at,
                t.thread_id, t.created_by, t.creator, t.visibility,
-               known.agent_version, known.team_version
+               known.agent_version, known.team_version, here.alone
           into generation, thread, agent, run_name, parent_name, version,
                run_attempt, run_tries, repeats, input, context, started_by, starter,
                created_at, thread_name, created_by, creator, visibility,
-               agent_version, team_version
+               agent_version, team_version, is_alone
           from runs_run r
           join events_journal log on log.id = r.journal_id
           join runs_thread t on t.id = r.thread_id
           join runtimes_agent a on a.id = r.agent_id
          cross join agui_versions(r.team_id, r.agent_id) known
+         cross join lateral (
+                select r.end_user = '' and r.wanted_version is null
+                       and not exists (
+                           select from runs_run other where other.thread_id = r.thread_id
+                              and other.journal_id <> r.journal_id)
+                       and not exists (
+                           select from runs_threadhistory h where h.thread_id = r.thread_id)
+                       as alone) here
          where r.journal_id = due.journal_id
            and log.closed_at is null and log.head = 0 and a.kind <> 'external'
-           and r.end_user = '' and r.wanted_version is null
-           and not exists (select from runs_run other where other.thread_id = r.thread_id
-                              and other.journal_id <> r.journal_id)
-           and not exists (select from runs_threadhistory h where h.thread_id = r.thread_id)
+           and (here.alone or due.status = 'running')
            and (due.status = 'queued'
                 or not exists (select from runs_recovery lost where lost.run_id = r.journal_id))
            for no key update of log skip locked;
-        if found then
+        is_unbegun := found;
+        if is_unbegun and (is_alone or reads_threads) then
             update events_journal log set writer = generation where log.id = due.journal_id;
             update runs_run r
                set status = 'running', started_at = moment, worker = by_worker, due_at = null,
-                   agent_version = (
-                       select a.version from runtimes_agent a where a.id = r.agent_id)
+                   agent_version = coalesce(r.wanted_version, (
+                       select a.version from runtimes_agent a where a.id = r.agent_id))
              where r.journal_id = due.journal_id;
             -- Virtual time moves on, as a worker takes this run.
             perform setval('runs_virtual_time', greatest(clock.last_value, due.stamp))
                from runs_virtual_time clock;
         else
             generation := null;
-            update runs_run r set worker = by_worker, due_at = null
+            update runs_run r
+               set worker = by_worker, due_at = null,
+                   status = case when is_unbegun then 'queued' else r.status end,
+                   started_at = case when not is_unbegun then r.started_at end
              where r.journal_id = due.journal_id;
         end if;
         return next;
     end loop;
 end $$;
+
+-- The same by a process of the previous release, whose executors claim each run with a history
+-- themselves. So a run that its start had claimed is queued again.
+create function agui_take_runs(
+    by_worker bigint, of_queues text[], moment timestamptz, most integer
+) returns table (
+    run uuid, team uuid, traceparent text,
+    generation integer, thread uuid, agent uuid, run_name text,
+    parent_name text, version text, run_attempt integer, run_tries integer, repeats uuid,
+    input text, context text, started_by text, starter text, created_at timestamptz,
+    thread_name text, created_by text, creator text, visibility text,
+    agent_version text, team_version text
+) language sql as $$
+    select * from agui_take_due_runs(by_worker, of_queues, moment, most, false)
+$$;
 
 -- Ends a worker's registration, and that of its chores. Waits for a take of the worker that is under
 -- way. Each process sees soon that it is gone, and a run of a worker without one has no worker.

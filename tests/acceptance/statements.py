@@ -19,7 +19,7 @@ BACKGROUND = re.compile(
 )
 """What a host does by itself: heartbeats, the reaper, periodic tasks, webhooks, schedules."""
 CONTROL = re.compile(r"(begin|commit|rollback|savepoint|release)\b[^;]*$", re.IGNORECASE)
-WRITES_ALONE = ("agui_start_handed", "agui_take_runs", "agui_claim", "agui_say")
+WRITES_ALONE = ("agui_start_handed", "agui_take_due_runs", "agui_claim", "agui_say")
 """In messages that write in a transaction of their own, without a COMMIT."""
 QUIET, TRIES = 0.2, 3
 
@@ -99,7 +99,7 @@ class Statements:
                 file.seek(size)
                 fresh = file.read()
             news = _messages(fresh.decode(errors="replace"))
-            if any("agui_take_runs" not in message.text for message in news):
+            if any("agui_take_due_runs" not in message.text for message in news):
                 since = time.monotonic()
             size += len(fresh)
         return size
@@ -114,7 +114,7 @@ def _without_idle_polls(messages: list[Message]) -> list[Message]:
     meaningful: list[Message] = []
     is_working = False
     for message in reversed(messages):
-        is_fetch = message.sender == "worker" and "agui_take_runs" in message.text
+        is_fetch = message.sender == "worker" and "agui_take_due_runs" in message.text
         if not is_fetch or is_working:
             meaningful.append(message)
         if message.sender in ("worker", "agui-writer"):

@@ -58,7 +58,7 @@ ACTIVE = {
     # one runs at a time in a thread: a rule, and the queries for the running one
     "run_one_running_per_thread": """select from runs_run where thread_id = %(id)s
         and status = 'running'""",
-    # runs/sql/taking.sql: agui_take_runs
+    # runs/sql/taking.sql: agui_take_due_runs
     "run_due": """select from runs_run where due_at is not null and due_at <= now()
         order by stamp, journal_id""",
     # runs/worker/taking/take.py, with each beat of a worker

@@ -23,7 +23,9 @@ select p.oid::regprocedure::text, p.proname, p.prosecdef, p.proconfig, p.pronarg
    and (p.prosecdef or p.proname !~ '^procrastinate_')
    and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
 """
-TAKE = "select * from agui_take_runs(1, '{default}', now(), 1)"
+TAKE = "select * from agui_take_due_runs(1, '{default}', now(), 1, true)"
+TAKE_BEFORE = "select * from agui_take_runs(1, '{default}', now(), 1)"
+PLACE = "select * from agui_place_handed(%s, null, 1, 1, '', '', 1, 1, null)"
 START = f"select * from agui_start_handed(%s, {', '.join(['null'] * 28)})"  # noqa: S608
 
 
@@ -61,7 +63,7 @@ def error_of(statement: str, *values: Any) -> Any:
 
 def test_public_may_execute_none_of_ours() -> None:
     rows = ask(OURS)
-    assert {"agui_start", "agui_take_runs", "runs_uuid7"} <= {name for _, name, *_ in rows}
+    assert {"agui_start", "agui_take_due_runs", "runs_uuid7"} <= {name for _, name, *_ in rows}
     assert [signature for signature, *_, is_public in rows if is_public] == []
 
 
@@ -114,7 +116,9 @@ def test_who_may_only_connect_starts_and_takes_nothing(cast: Cast, scope: str | 
     start(cast.alice)
     with anybody(scope=scope):
         assert isinstance(error_of(TAKE), InsufficientPrivilege)
+        assert isinstance(error_of(TAKE_BEFORE), InsufficientPrivilege)
         assert isinstance(error_of(START, cast.team.pk), InsufficientPrivilege)
+        assert isinstance(error_of(PLACE, cast.team.pk), InsufficientPrivilege)
 
 
 def test_without_a_scope_no_function_reaches_a_team(cast: Cast) -> None:
@@ -127,7 +131,9 @@ def test_without_a_scope_no_function_reaches_a_team(cast: Cast) -> None:
         assert ask("select agui_sees(%s)", run.pk) == [(False,)]
         for statement, values in (
             (TAKE, []),
+            (TAKE_BEFORE, []),
             (START, [cast.team.pk]),
+            (PLACE, [cast.team.pk]),
             ("select agui_purge_events(%s, 0, 1)", [run.pk]),
             ("select agui_purge_logs(array[%s::uuid], array[0], array[1])", [run.pk]),
             ("select agui_forget_person('user:1', 'user:alice', 'x', '{}')", []),

@@ -20,7 +20,7 @@ import structlog
 from django.conf import settings
 
 log = structlog.get_logger(__name__)
-FOLDER, SUFFIX = "links", ".1.sock"
+FOLDER, SUFFIX = "links", ".2.sock"
 """The number is the form of the lines: releases with different forms have no links."""
 MOST_PATH = 80
 """Bytes of the folder's path: the system takes 107 for that of a socket."""

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from agui_host.backends import epochs, metrics, tracing
+from agui_host.backends import epochs, tracing
 from agui_host.backends.postgres import clock
 from agui_host.protocol.input.run_agent_input import RunRequest
 from agui_host.protocol.strict_json import dumps
@@ -20,7 +20,7 @@ from agui_host.teams.limits import Limits
 from agui_host.teams.models import Team
 from events.models import Journal
 from runs.lifecycle import admission
-from runs.lifecycle.handover import handed, links
+from runs.lifecycle.handover import handed
 from runs.lifecycle.statements import agents, new_run
 from runs.lifecycle.statements.agents import AgentChoice
 from runs.models import Run, Thread
@@ -69,7 +69,7 @@ def start(
         input=dumps(request.body),
         idempotency_key=key,
     )
-    with _credit(run) or nullcontext() as credit:
+    with handed.credit(len(run.input)) or nullcontext() as credit:
         with admission.refusing(limits), connection.cursor() as cursor:
             cursor.execute(START, _values(run, choice, limits, credit and credit.link))
             row = cursor.fetchone()
@@ -80,18 +80,9 @@ def start(
         thread.created_at = run.created_at
         for instance in (run, run.journal, thread):
             instance._state.adding, instance._state.db = False, connection.alias
-        if credit and run.worker is not None:
-            # It is committed. If this process dies first, or the link, the worker finds the run.
-            credit.hand(handed.line(run, agent_version, team_version))
-            metrics.handed_starts.inc()
+        if run.worker is not None:
+            handed.hand(credit, handed.line(run, agent_version, team_version))
     return run
-
-
-def _credit(run: Run) -> links.Credit | None:
-    """Of a worker that this start may hand the run to, after a commit of its own."""
-    if connection.in_atomic_block or len(run.input) > handed.MOST_INPUT:
-        return None
-    return links.links().credit()
 
 
 def _values(run: Run, choice: AgentChoice, limits: Limits, link: str | None) -> dict[str, Any]:

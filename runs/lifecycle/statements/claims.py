@@ -20,13 +20,14 @@ from agui_host.protocol.intake.intake import Intake
 from agui_host.teams.limits import Limits, limits_of
 from events import journal
 from events.journal import Batch, Claim
+from events.models import Journal
 from runs.lifecycle import history, interrupts
 from runs.lifecycle.history import Past, Prepared
 from runs.lifecycle.ingest import intakes
 from runs.lifecycle.statements import known_rows
 from runs.lifecycle.statuses import leading_to
 from runs.lifecycle.steering import messages
-from runs.models import Budget, Run, Status, Thread
+from runs.models import Budget, Interrupt, Run, Status, Thread
 
 CLAIM = f"""
 select generation, head, asked, {journal.EPOCH} from agui_claim(%(run)s, %(at)s, %(from)s)
@@ -81,7 +82,7 @@ def claim(run_id: UUID, at: datetime | None = None, *, begins: bool = False) -> 
     is stored in the same transaction, unless the run is to be fed.
     """
     run, is_first = _read(run_id)
-    past = Past(Fold(), 0) if is_first else history.measured(run.thread_id, run.thread)
+    past = _past_of(run, is_first)
     now = at or clock.now()
     begins = begins and not run.agent.is_fed
 
@@ -110,7 +111,7 @@ def claim(run_id: UUID, at: datetime | None = None, *, begins: bool = False) -> 
 
 
 def of_fresh_thread(row: Mapping[str, Any], at: datetime) -> Claimed:
-    """What an executor needs of a run that ``agui_take_runs`` has claimed: the first of its thread.
+    """What an executor needs of a run that ``agui_take_due_runs`` has claimed: its thread's first.
 
     ``row`` is one of its rows, with a generation.
     """
@@ -118,6 +119,44 @@ def of_fresh_thread(row: Mapping[str, Any], at: datetime) -> Claimed:
     claim = Claim(run.pk, row["generation"], 0, epochs.latest)
     start = _start_of(run, Past(Fold(), 0), begins=False)
     return _claimed(run, Taken(claim, has_questions=False), at, start)
+
+
+def of_thread(run_id: UUID, generation: int) -> Claimed | None:
+    """What an executor needs of a run with a history that its start, or a take, has claimed.
+
+    None if another process has claimed or ended it since. A caller tries again after an error:
+    RUN_STARTED can have been stored although the answer was lost.
+    """
+    run, is_first = _read(run_id)
+    if run.status != Status.RUNNING or run.journal.writer != generation:
+        return None
+    past = _past_of(run, is_first)
+    if not run.journal.head and not vars(run)["has_unread"]:
+        start = _start_of(run, past, begins=False, stores=False)
+        if not start.prepared.superseded:
+            claim = Claim(run_id, generation, 0, epochs.latest)
+            taken = Taken(claim, vars(run)["has_questions"])
+            return _claimed(run, taken, run.started_at or clock.now(), start)
+    return _begun(run, generation, past)
+
+
+def _begun(run: Run, generation: int, past: Past) -> Claimed | None:
+    """``of_thread`` for a run that changes what its thread has stored.
+
+    With the first events, in one transaction and under the lock of the log: whoever takes the log
+    over finds all of it, or prevents it.
+    """
+    now = run.started_at or clock.now()
+    with transaction.atomic():
+        log = Journal.objects.filter(pk=run.pk, writer=generation, closed_at=None)
+        row = log.select_for_update(no_key=True).first()
+        if row is None:
+            return None
+        start = _start_of(run, past, begins=True)
+        taken = Taken(Claim(run.pk, generation, row.head, epochs.latest), has_questions=True)
+        if row.head:
+            return replace(_claimed(run, taken, now, start), opening=None)
+        return _claimed(run, _begin(taken, start.records), now, start)
 
 
 def _first_run(row: Mapping[str, Any]) -> Run:
@@ -154,6 +193,10 @@ def _first_run(row: Mapping[str, Any]) -> Run:
     return run
 
 
+def _past_of(run: Run, is_first: bool) -> Past:
+    return Past(Fold(), 0) if is_first else history.measured(run.thread_id, run.thread)
+
+
 def _read(run_id: UUID) -> tuple[Run, bool]:
     """The run with what its executor needs, and whether it is alone in its thread so far."""
     run = _with_all().first(run_id)
@@ -169,10 +212,16 @@ def _with_all() -> Compiled[Run]:
     others = (
         Run.objects.of_one_thread().filter(thread=OuterRef("thread")).exclude(pk=OuterRef("pk"))
     )
-    rows = Run.objects.already_found().select_related("agent", "thread__history", "team__limits")
-    budgets = Budget.objects.filter(team=OuterRef("team"))
-    with_others = rows.annotate(has_others=Exists(others), has_budgets=Exists(budgets))
-    return Compiled(lambda pk: with_others.filter(pk=pk), uuid4())
+    rows = Run.objects.already_found().select_related(
+        "journal", "agent", "thread__history", "team__limits"
+    )
+    facts = rows.annotate(
+        has_others=Exists(others),
+        has_budgets=Exists(Budget.objects.filter(team=OuterRef("team"))),
+        has_questions=Exists(Interrupt.objects.filter(thread=OuterRef("thread"))),
+        has_unread=Exists(messages.unread_before(OuterRef("thread"), OuterRef("pk"))),
+    )
+    return Compiled(lambda pk: facts.filter(pk=pk), uuid4())
 
 
 def _take(run_id: UUID, at: datetime, records: Sequence[Record] = ()) -> Taken | None:
@@ -208,10 +257,10 @@ def _begin(taken: Taken, records: Sequence[Record]) -> Taken:
     return taken._replace(claim=taken.claim._replace(head=taken.claim.head + len(records)))
 
 
-def _start_of(run: Run, past: Past, begins: bool) -> Beginning:
-    # Only an earlier run of the thread can have left messages unread; a first run asks nothing.
-    carried = messages.carry(run) if vars(run).get("has_others") else ()
-    prepared, limits = history.prepare(run, past, carried), limits_of(run.team)
+def _start_of(run: Run, past: Past, begins: bool, *, stores: bool = True) -> Beginning:
+    # Those of earlier runs, which have all ended: since the run was read there are no more.
+    carried = messages.carry(run) if vars(run).get("has_unread") else ()
+    prepared, limits = history.prepare(run, past, carried, stores=stores), limits_of(run.team)
     if not begins:
         return Beginning(prepared, limits, None, [])
     intake = intakes.new(Intake, run, limits, prepared.echo, prepared.history)

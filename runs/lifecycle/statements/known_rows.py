@@ -1,7 +1,7 @@
 """Agents, and teams with their limits, that a worker has read already: by their rows' versions.
 
-``agui_take_runs`` returns the version of each row. So nothing here is ever older than a take, and
-a worker reads an agent once instead of for each of its runs.
+``agui_take_due_runs`` returns the version of each row. So nothing here is ever older than a take,
+and a worker reads an agent once instead of for each of its runs.
 """
 
 from functools import lru_cache

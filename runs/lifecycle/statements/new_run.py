@@ -43,7 +43,7 @@ KNOWN = """
 select exists (select from runs_thread where team_id = %(team)s and thread_id = %(thread)s)
 """
 LINE = "{insert} select {values} from runs_run where journal_id = %(run)s"
-PLACE = f"{admission.PLACE} from runs_run where journal_id = %(run)s"
+IF_MADE = " where exists (select from runs_run where journal_id = %(run)s)"
 BY_THE_DATABASE = frozenset({"created_at", "at", "epoch", "marks"})
 
 
@@ -87,18 +87,24 @@ def knows_thread(team_id: UUID, thread_id: str) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def insert(run: Run, body: Mapping[str, Any], line: AuditEntry, limits: Limits | None) -> None:
+def insert(
+    run: Run,
+    body: Mapping[str, Any],
+    line: AuditEntry,
+    limits: Limits | None,
+    link: str | None = None,
+) -> None:
     """Insert ``run``, whose input is the text of ``body``, and its new journal.
 
     Under its thread's lock. ``limits``: those by which it is admitted; None for a run that takes no
-    place in the queue now. A newer run of the thread raises the id, in ``line`` too. Raises
-    LimitReached if too many runs wait.
+    place in the queue now. ``link``: of the worker that may have it at once. A newer run of the
+    thread raises the id, in ``line`` too. Raises LimitReached if too many runs wait.
     """
     stored = storing.input_of(run.thread_id, run.input, body)
-    if not _insert(run, line, limits, stored):
+    if not _insert(run, line, limits, stored, link):
         run.journal = Journal(id=next_id(run.thread_id))
         line.target = str(run.pk)
-        _insert(run, line, limits, stored)
+        _insert(run, line, limits, stored, link)
     run.journal.epoch = epochs.latest
     for instance in (run, run.journal):
         instance._state.adding, instance._state.db = False, connection.alias
@@ -111,14 +117,16 @@ def next_id(thread_id: UUID) -> UUID:
         return max(clock.new_id(), above(cursor.fetchone()[0]))
 
 
-def _insert(run: Run, line: AuditEntry, limits: Limits | None, stored: str) -> bool:
+def _insert(
+    run: Run, line: AuditEntry, limits: Limits | None, stored: str, link: str | None
+) -> bool:
     statements = [_run(), _line()]
     values = _values("run", run) | _values("journal", run.journal) | _values("line", line)
     values["run"] = run.pk
     values["run__input"] = stored
     if limits is not None:
-        statements.append(PLACE)
-        values |= admission.place_of(run, limits)
+        statements.append(admission.placing(link) + IF_MADE)
+        values |= admission.place_of(run, limits) | {"link": link}
     with admission.refusing(limits), connection.cursor() as cursor:
         cursor.execute(";".join(statements), values)
         row = cursor.fetchone()
@@ -128,7 +136,7 @@ def _insert(run: Run, line: AuditEntry, limits: Limits | None, stored: str) -> b
         if limits is not None:
             cursor.nextset()
             cursor.nextset()
-            run.stamp = cursor.fetchone()[0]
+            admission.note_place(run, *cursor.fetchone())
     return True
 
 

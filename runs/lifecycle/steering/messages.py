@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from agui_host.backends import bell
 from agui_host.backends.postgres import clock
@@ -196,16 +196,10 @@ def carry(run: Run) -> list[dict[str, Any]]:
     Those beyond ``MOST_CARRIED`` wait for the run after it. Call it in the transaction of the
     claim; a claim that is tried again gets the same messages.
     """
-    rows = RunMessage.objects.of_one_thread().filter(
-        Q(carried_by=None) | Q(carried_by=run.pk),
-        run__thread=run.thread_id,
-        run__status__in=ENDED,
-        seen_seq=None,
-        withdrawn_at=None,
-    )
+    rows = unread_before(run.thread_id, run.pk)
     carried: dict[UUID, dict[str, Any]] = {}
     left = MOST_CARRIED
-    for row in rows.exclude(run=run.pk).order_by("run_id", "seq").iterator():
+    for row in rows.order_by("run_id", "seq").iterator():
         message = {"id": row.message_id, "role": "user", "content": row.content}
         if (left := left - len(dumps(message).encode())) < 0:
             break
@@ -213,6 +207,18 @@ def carry(run: Run) -> list[dict[str, Any]]:
     if carried:
         RunMessage.objects.already_found().filter(pk__in=carried).update(carried_by=run)
     return list(carried.values())
+
+
+def unread_before(thread: Any, run: Any) -> QuerySet[RunMessage]:
+    """The messages that this run of the thread is to carry; both can be columns of a query."""
+    rows = RunMessage.objects.of_one_thread().filter(
+        Q(carried_by=None) | Q(carried_by=run),
+        run__thread=thread,
+        run__status__in=ENDED,
+        seen_seq=None,
+        withdrawn_at=None,
+    )
+    return rows.exclude(run=run)
 
 
 def send_again(lost: Run, repeated: Run) -> None:

@@ -21,7 +21,7 @@ from runs.lifecycle import jobs
 from runs.lifecycle.handover import handed
 from runs.lifecycle.handover.handed import Handed
 from runs.lifecycle.recovery import handing
-from runs.lifecycle.statements.claims import Claimed
+from runs.lifecycle.statements.claims import Claimed, of_thread
 from runs.worker.continuing import claims
 from runs.worker.executor import Stop, execute, execute_claim
 from runs.worker.taking import listening, registration, take
@@ -197,10 +197,11 @@ class Runs:
         claimed = None
         # Most agents and teams are known, and then the database is not asked, which Django refuses
         # here. Otherwise, or if the run cannot be read, its executor does this in a thread.
-        with suppress(Exception):
-            claimed = handed.claimed(run)
+        if run.is_whole:
+            with suppress(Exception):
+                claimed = handed.claimed(run)
         claim = functools.partial(self._claim_handed, run)
-        self._begin(Taken(run.run, run.team, run.row["traceparent"], claimed), claim)
+        self._begin(Taken(run.run, run.team, run.row["traceparent"], None, claimed), claim)
 
     async def _claim_handed(self, run: Handed) -> Claimed | None:
         claimed = await db(handed.claimed, run)
@@ -210,6 +211,8 @@ class Runs:
     def _begin(self, taken: Taken, claim: Claiming | None = None) -> None:
         """Execute a run, by this ``claim`` if it was made for this worker with the run."""
         executed = Executed(taken.run, taken.team)
+        if claim is None and taken.generation is not None:
+            claim = functools.partial(db, of_thread, taken.run, taken.generation)
         claim = claim or functools.partial(db, claims.claim, taken.run, clock.now())
         task = asyncio.create_task(self._execute(taken, claim, executed), name=f"run {taken.run}")
         self._running[task] = executed

@@ -17,7 +17,9 @@ from runs.worker.taking import registration
 log = structlog.get_logger(__name__)
 
 # The function is in runs/sql/taking.sql.
-TAKE = "select * from agui_take_runs(%(worker)s, %(queues)s::text[], %(at)s, %(most)s)"
+TAKE = """
+select * from agui_take_due_runs(%(worker)s, %(queues)s::text[], %(at)s, %(most)s, true)
+"""
 # Children are looked after by their parents, fed runs by their producers.
 NOT_HERE = f"""
  where run.worker = %(worker)s and run.{IS_ACTIVE} and run.parent_id is null
@@ -50,11 +52,15 @@ select journal_id from runs_run run
 
 
 class Taken(NamedTuple):
-    """A run of this worker; ``claimed`` is set if the take has claimed it."""
+    """A run of this worker; ``claimed`` is set if the take has claimed it.
+
+    ``generation`` is that of a claim of a run with a history, which has still to be read.
+    """
 
     run: UUID
     team: UUID
     traceparent: str | None
+    generation: int | None
     claimed: Claimed | None
 
 
@@ -69,10 +75,16 @@ def take(worker: int, queues: Sequence[str], most: int) -> list[Taken]:
         cursor.execute(TAKE, {"worker": worker, "queues": list(queues), "at": at, "most": most})
         names = [column.name for column in cursor.description]
         rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-    return [
-        Taken(row["run"], row["team"], row["traceparent"], _claimed(row | {"worker": worker}, at))
-        for row in rows
-    ]
+    return [_taken(row | {"worker": worker}, at) for row in rows]
+
+
+def _taken(row: dict[str, Any], at: datetime) -> Taken:
+    is_whole = row["input"] is not None
+    return Taken(
+        row["run"], row["team"], row["traceparent"],
+        generation=None if is_whole else row["generation"],
+        claimed=_claimed(row, at) if is_whole else None,
+    )  # fmt: skip
 
 
 def _claimed(row: dict[str, Any], at: datetime) -> Claimed | None:

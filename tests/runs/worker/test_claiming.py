@@ -111,11 +111,11 @@ async def test_a_claim_that_is_still_under_way_is_known_behind_its_lock(
     real = history.prepare
     reached, go_on = threading.Event(), threading.Event()
 
-    def slowly(*args: Any) -> Any:
+    def slowly(*args: Any, **options: Any) -> Any:
         if not reached.is_set():
             reached.set()
             assert go_on.wait(20)
-        return real(*args)
+        return real(*args, **options)
 
     monkeypatch.setattr(history, "prepare", slowly)
     first = asyncio.create_task(db(lifecycle.claim, run.pk, now))

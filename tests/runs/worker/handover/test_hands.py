@@ -23,7 +23,7 @@ from runs.models import Budget, BudgetScope, FeedEntry, Run, TeamUsage, Unit, We
 from runs.worker.taking import loop, take
 from runs.worker.taking.hands import MOST
 from runs.worker.taking.loop import Runs
-from tests.cast import Actor, Cast, Register, fresh, start, types_of
+from tests.cast import Actor, Cast, Register, fresh, types_of
 from tests.runs.worker.test_taking import NEVER, until_ended, until_here, waiting_agent, working
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -205,16 +205,13 @@ class TestWhatIsNotHandedOver:
         async with working(writer) as runs, linked(runs) as ours:
             await self.not_handed(runs, ours, partial(begin, cast.alice, messages=text))
 
-    async def test_a_start_in_a_transaction_or_in_a_thread_that_exists(
-        self, cast: Cast, writer: JournalWriter
-    ) -> None:
+    async def test_a_start_in_a_transaction(self, cast: Cast, writer: JournalWriter) -> None:
         def inside() -> Run:
             with transaction.atomic():
                 return begin(cast.alice, threadId="t")
 
         async with working(writer) as runs, linked(runs) as ours:
-            again = partial(start, cast.alice, threadId="t")
-            await self.not_handed(runs, ours, inside, again)
+            await self.not_handed(runs, ours, inside)
 
     async def test_a_queue_that_the_worker_does_not_serve(
         self, cast: Cast, register: Register, writer: JournalWriter
