@@ -11,6 +11,7 @@ from agui_host.backends import apart
 from agui_host.backends.postgres.bridge import db
 from agui_host.protocol import patient_json
 from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.schema import TERMINAL
 from events.journal import PAGE_BYTES
 from events.models import Checkpoint
 from events.sealed import reading
@@ -131,6 +132,8 @@ def _advance(journal_id: UUID, position: int, base: Base) -> tuple[Fold, int]:
         seq = rows[-1][0]
         events += len(payloads)
         size += sum(map(len, payloads))
+        if rows[-1][1] in TERMINAL:
+            break  # Nothing follows the end of a log.
     if _is_due(events, size, stored) and fold.terminal is None:
         stored = save(journal_id, seq, fold)
     return fold, stored

@@ -107,9 +107,7 @@ def _current(thread_id: UUID, thread: Thread | None) -> tuple[Fold, str]:
         for run_id in ended[1:]:
             feed(fold, run_id)
         text = fold.dump()
-        _store(thread_id, text, before=through, through=ended[-1])
-        # Only live runs are joined in the middle.
-        Checkpoint.objects.filter(journal_id__in=ended).delete()
+        _store(thread_id, text, before=through, ended=ended)
     return fold, text
 
 
@@ -311,14 +309,18 @@ def _by_others(run: Run, message_ids: set[str]) -> bool:
     return False
 
 
-def _store(thread_id: UUID, text: str, *, before: UUID | None, through: UUID) -> None:
-    """Store the text of a fold, unless another process has stored one at least as new."""
+def _store(thread_id: UUID, text: str, *, before: UUID | None, ended: list[UUID]) -> None:
+    """Store the text of a fold, unless another process has stored one at least as new.
+
+    It ends with the runs ``ended``, which need no checkpoints: only live ones are joined midway.
+    """
     with transaction.atomic():
-        values = {"fold": storing.fold_of(thread_id, text), "through": through}
+        values = {"fold": storing.fold_of(thread_id, text), "through": ended[-1]}
         if before is None:
             ThreadHistory.objects.get_or_create(thread_id=thread_id, defaults=values)
         else:
             ThreadHistory.objects.filter(thread_id=thread_id, through=before).update(**values)
+        Checkpoint.objects.filter(journal_id__in=ended).delete()
 
 
 def first_and_last(run_id: UUID, head: int) -> tuple[Wire, Wire]:

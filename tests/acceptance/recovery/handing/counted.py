@@ -1,4 +1,4 @@
-"""An agent that leaves a line in a file each time that it begins."""
+"""An agent that leaves a line in a file each time that it begins: its run, and what was asked."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,6 +10,7 @@ from tests.acceptance.recovery.twenty_effects import note
 
 @agent("counted", description="Counts how often it begins.")
 async def counted(ctx: RunContext) -> AsyncIterator[dict[str, Any]]:
-    """Note the run's thread, then say a word."""
-    note(Path(ctx.forwarded_props["file"]), ctx.thread_id)
-    yield {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "once"}
+    """Note the run and the ids of its user's messages, then say a word."""
+    asked = [message["id"] for message in ctx.messages if message["role"] == "user"]
+    note(Path(ctx.forwarded_props["file"]), ctx.run_id, ",".join(asked))
+    yield {"type": "TEXT_MESSAGE_CHUNK", "messageId": f"m-{ctx.run_id}", "delta": "once"}

@@ -32,18 +32,22 @@ SETTINGS = {
 CALLERS = 4
 LEAST_HANDED = 5
 FAULTS = ("web killed", "web frozen", "worker killed", "worker frozen", "sql killed", "sql frozen")
-# A run that is claimed for a worker with its insert begins at the moment at which it was made. One
+# A run that is claimed for a worker with its start begins at the moment at which it was made. One
 # that waits has not begun.
 RUNS = """
-select t.thread_id, r.status, r.error_code, r.started_at is not distinct from r.created_at
-  from runs_run r join runs_thread t on t.id = r.thread_id where starts_with(t.thread_id, %s)
+select r.run_id, r.status, r.error_code, r.started_at is not distinct from r.created_at,
+       array(select earlier.run_id::text from runs_run earlier
+              where earlier.thread_id = r.thread_id and earlier.journal_id < r.journal_id)
+  from runs_run r where starts_with(r.run_id, %s)
 """
+BEHIND = 5
+"""Every second start of a caller is the next turn of a thread that it began so many starts ago."""
 
 
 class Flood:
-    """Callers that start runs in fresh threads, one after the other, until the block ends.
+    """Callers that start runs in fresh threads and next turns in turns, until the block ends.
 
-    ``accepted`` are the threads whose starts were answered; others can have been started as well.
+    ``accepted`` are the runs whose starts were answered; others can have been started as well.
     """
 
     def __init__(self, host: Host, name: str, file: Path) -> None:
@@ -68,17 +72,22 @@ class Flood:
         for number in range(1_000_000):
             if self._over.is_set():
                 return
-            thread = f"{self.name}-{caller}-{number}"
-            body = {"threadId": thread, "forwardedProps": {"file": str(self.file)}}
+            run = f"{self.name}-{caller}-{number}"
+            began = number - BEHIND if number % 2 and number >= BEHIND else number
+            body = {
+                "threadId": f"{self.name}-{caller}-{began}", "runId": run,
+                "messages": [{"id": run, "role": "user", "content": "?"}],
+                "forwardedProps": {"file": str(self.file)},
+            }  # fmt: skip
             with suppress(httpx.HTTPError):
                 answer = httpx.post(
                     f"{self.host.url}/api/v1/runs",
-                    json={"agent": "counted", "input": body},
+                    json={"agent": "counted", "input": body, "on_busy": "enqueue"},
                     headers=self.host.headers,
                     timeout=5,
                 )
                 if answer.status_code == 202:
-                    self.accepted.append(thread)
+                    self.accepted.append(run)
 
     def go_on(self, more: int) -> None:
         """Wait until so many further starts were accepted."""
@@ -111,12 +120,12 @@ class Handing:
 
     def _wait_for_handed(self, flood: Flood) -> None:
         def handed() -> bool:
-            return sum(is_handed for *_, is_handed in self.runs(flood)) >= LEAST_HANDED
+            return sum(is_handed for *_, is_handed, _ in self.runs(flood)) >= LEAST_HANDED
 
         wait_for(handed, "starts that were handed over")
 
-    def runs(self, flood: Flood) -> list[tuple[str, str, str, bool]]:
-        """The runs of a flood: thread, status, error, and whether the start was handed over."""
+    def runs(self, flood: Flood) -> list[tuple[str, str, str, bool, list[str]]]:
+        """The runs of a flood: name, status, error, whether it was handed, those before it."""
         return [tuple(row) for row in self._rows(RUNS, f"{flood.name}-")]
 
     def _revive(self) -> None:
@@ -181,28 +190,31 @@ class Handing:
         self.host.wait_ready()
 
     def _check(self, flood: Flood, fault: str) -> Counter[str]:
-        rows: list[tuple[str, str, str, bool]] = []
+        rows: list[tuple[str, str, str, bool, list[str]]] = []
 
         def all_ended() -> bool:
             rows[:] = self.runs(flood)
-            return all(status not in ("queued", "running") for _, status, _, _ in rows)
+            return all(status not in ("queued", "running") for _, status, *_ in rows)
 
         try:
             wait_for(all_ended, "each run to end")
         except AssertionError:
             print([row for row in rows if row[1] in ("queued", "running")])
             raise
-        begun = Counter(thread for (thread,) in lines(flood.file))
-        assert set(flood.accepted) <= {thread for thread, *_ in rows}, "no start is lost"
-        assert len(rows) == len({thread for thread, *_ in rows})
+        begun = Counter(run for run, _ in lines(flood.file))
+        asked = {run: names.split(",") for run, names in lines(flood.file)}
+        assert set(flood.accepted) <= {run for run, *_ in rows}, "no start is lost"
+        assert len(rows) == len({run for run, *_ in rows})
         outcomes: Counter[str] = Counter()
-        for thread, status, error, is_handed in rows:
-            outcomes.update([error or status] + ["handed"] * is_handed)
+        for run, status, error, is_handed, before in rows:
+            outcomes.update([error or status] + ["handed turn" if before else "handed"] * is_handed)
+            if run in begun:
+                assert asked[run] == [*before, run], "its agent has the history of its thread"
             if status == "succeeded":
-                assert begun[thread] == 1, (thread, begun[thread])
+                assert begun[run] == 1, (run, begun[run])
             else:
-                assert (status, error) == ("failed", "worker_lost"), (thread, status, error)
-                assert begun[thread] <= 1, (thread, begun[thread])
+                assert (status, error) == ("failed", "worker_lost"), (run, status, error)
+                assert begun[run] <= 1, (run, begun[run])
         if not fault.startswith("worker"):
             assert outcomes["worker_lost"] == 0, outcomes
         return outcomes

@@ -9,6 +9,9 @@ def steps(state: State, rules: Rules) -> Iterator[Step]:
     """Everything that the database can do next."""
     for number, run in enumerate(state.runs):
         yield from _start(state, number, run, rules)
+        if run.row == "waits" and not state.has_other(number):
+            due = state.with_run(number, run._replace(row="due"))
+            yield Step(f"run {number} is admitted", True, due)
         if run.row == "due":
             # Another worker takes and begins it, whatever its log says: one that has begun would
             # be begun a second time.
@@ -49,13 +52,28 @@ def _start(state: State, number: int, run: Run, rules: Rules) -> Iterator[Step]:
     if run.start == "claims":
         claimed = run._replace(start="claimed", row="claimed", generation=1)
         yield step("is committed, claimed", claimed)
-    elif run.credit and state.registered:
+    elif _is_locked_by_another(state, number, rules):
+        return
+    elif run.credit and state.registered and not (
+        rules.start_looks_at_thread and state.has_other(number)
+    ):  # fmt: skip
         claims = state.with_run(number, run._replace(start="claims"))
         yield Step(f"start {number} claims", True, claims)
     if run.start == "sent":
+        if state.has_other(number):
+            yield step("is committed, waits", run._replace(start="due", row="waits"))
+            return
         # With a credit, too: the worker's queue can be another, or a run can be due before it.
         yield step("is committed, due", run._replace(start="due", row="due"),
                    fair=not (run.credit and state.registered))  # fmt: skip
+
+
+def _is_locked_by_another(state: State, number: int, rules: Rules) -> bool:
+    """Whether the transaction of another start has the lock of the thread."""
+    others = (*state.runs[:number], *state.runs[number + 1 :])
+    return (
+        state.in_thread and rules.thread_is_locked and any(run.start == "claims" for run in others)
+    )
 
 
 def _takes(state: State) -> Iterator[Step]:

@@ -10,6 +10,7 @@ LEAVES = Size(stops=True, early_searches=1)
 FORGETS = Size(early_searches=1, forgets=1)
 TWO = Size(runs=2, deaths=False)
 FULL = Size(runs=2, deaths=False, takes=1)
+THREAD = Size(runs=2, in_thread=True, deaths=False, breaks=1)
 SIZES = {
     "deaths": BARE,
     "and a link that breaks": BREAKS,
@@ -18,16 +19,29 @@ SIZES = {
     "and a worker that leaves": LEAVES,
     "two runs, one place, a take": FULL,
     "two runs, and a link that breaks": Size(runs=2, deaths=False, breaks=1, early_searches=1),
+    "two runs of one thread, and a link that breaks": THREAD,
+    "two runs of one thread, and a silent worker": Size(
+        runs=2, in_thread=True, deaths=False, early_searches=1, lapses=1
+    ),
+    "two runs of one thread, a take, lost answers": Size(
+        runs=2, in_thread=True, deaths=False, takes=1, lost_answers=1
+    ),
     "all at once but lost answers": Size(
         breaks=1, takes=1, early_searches=1, lapses=1, forgets=1, stops=True
     ),
 }
-LARGE = ("two runs, and a link that breaks", "all at once but lost answers")
+LARGE = (
+    "two runs, and a link that breaks",
+    "two runs of one thread, and a silent worker",
+    "two runs of one thread, a take, lost answers",
+    "all at once but lost answers",
+)
 """Those that take longer than two seconds of processor time."""
 TWICE, FORGOTTEN = "a run is begun twice", "a run is forgotten"
 BURIED = "a run is begun after it was told lost"
 BLAMELESS = "a run is told lost though nothing has failed"
 TOO_MANY = "a worker has more runs than places"
+TOGETHER = "two runs of a thread are active"
 DEFECTS = {
     "a hand begins during a search": (Rules(holds_hands=False), BREAKS, TWICE),
     "what was put back is not remembered": (Rules(remembers=False), BREAKS, TWICE),
@@ -66,6 +80,12 @@ DEFECTS = {
     ),
     "a full worker accepts": (Rules(drops_if_full=False), TWO, TOO_MANY),
     "a take reserves no places": (Rules(take_reserves=False), FULL, TOO_MANY),
+    "a start does not look at the other runs of its thread": (
+        Rules(start_looks_at_thread=False), THREAD, TOGETHER,
+    ),
+    "a start looks without the lock of its thread": (
+        Rules(thread_is_locked=False), THREAD, TOGETHER,
+    ),
     "a credit that was not used is lost": (
         Rules(credit_comes_back=False), TWO, "a credit is lost",
     ),

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+ACTIVE = ("claimed", "due")
+"""The rows of runs that a worker has, or can take."""
 HERE = ("reading", "running")
 """What the worker does with a run that occupies one of its places."""
 
@@ -34,14 +36,20 @@ class Rules:
     drops_if_full: bool = True
     take_reserves: bool = True
     burial_deletes_first: bool = True
+    start_looks_at_thread: bool = True
+    thread_is_locked: bool = True
     lives: str = "beginning"
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many runs, places and credits there are, and how often the rarer events occur."""
+    """How many runs, places and credits there are, and how often the rarer events occur.
+
+    ``in_thread``: the runs are of one thread.
+    """
 
     runs: int = 1
+    in_thread: bool = False
     places: int = 1
     credits: int = 1
     deaths: bool = True
@@ -59,10 +67,11 @@ class Run(NamedTuple):
 
     ``start`` is the statement that makes it: "sent", "claims" (in its transaction), or its answer
     on the way: "claimed", "due", "none". ``credit`` is "current" while the start has one of the
-    link that is up, "old" if that link is gone. ``row``: "" (none), "claimed" (for the worker),
-    "due", "done", "lost". ``hand`` is its line: on the "link", on an "old" link whose end the
-    worker has not read, or "late" (of a link that the worker has cut). ``memory`` is the worker's:
-    "held", "reading", "running" or "over", and the generation of its claim.
+    link that is up, "old" if that link is gone. ``row``: "" (none), "waits" (for its thread),
+    "claimed" (for the worker), "due", "done", "lost". ``hand`` is its line: on the "link", on an
+    "old" link whose end the worker has not read, or "late" (of a link that the worker has cut).
+    ``memory`` is the worker's: "held", "reading", "running" or "over", and the generation of its
+    claim.
     """
 
     web: str = "new"
@@ -96,6 +105,7 @@ class State(NamedTuple):
     """
 
     runs: tuple[Run, ...]
+    in_thread: bool = False
     web: bool = True
     worker: bool = True
     stopping: bool = False
@@ -123,6 +133,11 @@ class State(NamedTuple):
     forgets: int = 0
     stops: bool = False
 
+    def has_other(self, number: int) -> bool:
+        """Whether another run of this one's thread is active in the database."""
+        others = (*self.runs[:number], *self.runs[number + 1 :])
+        return self.in_thread and any(run.row in ACTIVE for run in others)
+
     def with_run(self, number: int, run: Run) -> "State":
         """The same with another state of one run."""
         return self._replace(runs=(*self.runs[:number], run, *self.runs[number + 1 :]))
@@ -145,6 +160,7 @@ def first(size: Size) -> State:
     """Before anything has happened."""
     return State(
         (Run(),) * size.runs,
+        in_thread=size.in_thread,
         deaths=size.deaths,
         breaks=size.breaks,
         takes=size.takes,
@@ -212,6 +228,8 @@ def broken_promise(state: State, size: Size) -> str:
             return run.wrong
         if run.row == "lost" and not state.fault:
             return "a run is told lost though nothing has failed"
+    if size.in_thread and sum(run.row in ACTIVE for run in state.runs) > 1:
+        return "two runs of a thread are active"
     if len(state.here) > size.places:
         return "a worker has more runs than places"
     if state.link == "up" and any(run.web != "over" or run.start for run in state.runs):
@@ -225,4 +243,4 @@ def broken_promise(state: State, size: Size) -> str:
 
 def forgotten(state: State) -> bool:
     """Whether a run waits for ever in a state in which nothing happens by itself any more."""
-    return any(run.row in ("claimed", "due") for run in state.runs)
+    return any(run.row in ("claimed", "due", "waits") for run in state.runs)
