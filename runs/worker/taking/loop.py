@@ -200,11 +200,12 @@ class Runs:
         if run.is_whole:
             with suppress(Exception):
                 claimed = handed.claimed(run)
-        claim = functools.partial(self._claim_handed, run)
+        claim = functools.partial(self._read, functools.partial(handed.claimed, run))
         self._begin(Taken(run.run, run.team, run.row["traceparent"], None, claimed), claim)
 
-    async def _claim_handed(self, run: Handed) -> Claimed | None:
-        claimed = await db(handed.claimed, run)
+    async def _read(self, read: Callable[[], Claimed | None]) -> Claimed | None:
+        """What an executor needs of a run that was claimed for this worker already."""
+        claimed = await db(read)
         # If that took long, this worker may have been given up: then the run is another's.
         return claimed if self._lives() else None
 
@@ -212,7 +213,8 @@ class Runs:
         """Execute a run, by this ``claim`` if it was made for this worker with the run."""
         executed = Executed(taken.run, taken.team)
         if claim is None and taken.generation is not None:
-            claim = functools.partial(db, of_thread, taken.run, taken.generation)
+            read = functools.partial(of_thread, taken.run, taken.generation)
+            claim = functools.partial(self._read, read)
         claim = claim or functools.partial(db, claims.claim, taken.run, clock.now())
         task = asyncio.create_task(self._execute(taken, claim, executed), name=f"run {taken.run}")
         self._running[task] = executed
