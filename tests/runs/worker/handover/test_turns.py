@@ -344,8 +344,13 @@ class TestLosses:
         assert hears == [HEARD]
 
     async def test_the_next_turn_waits_for_one_that_was_put_back(
-        self, cast: Cast, hears: list[list[str]], writer: JournalWriter
+        self,
+        cast: Cast,
+        hears: list[list[str]],
+        writer: JournalWriter,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
+        monkeypatch.setattr(loop, "POLL", 0.1)  # The notification can be for the other worker.
         await db(first_turn, cast.alice)
         run = await db(claimed_and_put_back, cast, await db(a_worker))
         after = await db(partial(turn, cast.alice, messages=[user("And?", "u2")]))
