@@ -162,7 +162,7 @@ begin
     else
         update events_journal set writer = 1 where id = of_run;
         update runs_run
-           set stamp = its_stamp, status = 'running', worker = taken_by, started_at = now(),
+           set stamp = its_stamp, status = 'running', worker = taken_by, started_at = created_at,
                agent_version = made.version
          where journal_id = of_run;
     end if;

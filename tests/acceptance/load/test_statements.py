@@ -19,10 +19,11 @@ def host_statements(host: Host) -> Iterator[Statements]:
         yield recording
 
 
-def run_once(host: Host, thread: str) -> str:
+def run_once(host: Host, thread: str, run: str = "r") -> str:
     """Start a run of one delta as a stock client does, and read its stream to the end."""
     body = {
-        "threadId": thread, "runId": "r", "messages": [], "tools": [], "context": [],
+        "threadId": thread, "runId": run, "tools": [], "context": [],
+        "messages": [{"id": run, "role": "user", "content": "?"}] if run != "r" else [],
         "state": {}, "forwardedProps": ONE_DELTA,
     }  # fmt: skip
     with host.client() as client:
@@ -53,6 +54,23 @@ def test_a_whole_run_on_a_fresh_thread(host: Host, host_statements: Statements) 
     assert 0 < end.statements <= 2
     assert run.statements <= 4
     assert run.commits <= 3
+
+
+def test_a_turn_of_a_thread(host: Host, host_statements: Statements) -> None:
+    """Handed over, with the thread's history: the start, the fold, and append with end."""
+
+    def second(number: int) -> str:
+        return run_once(host, f"turn-{number}", "r2")
+
+    for number in range(8):
+        run_once(host, f"turn-{number}")
+    everything = host_statements.of(second, tries=8)
+    turn = everything.until_the_end()
+    print(f"{turn.statements} statements, {turn.commits} commits\n{everything}")
+    assert 0 < turn.by("web").statements <= 11
+    assert 0 < turn.by("worker").statements <= 7
+    # The first message finds that the thread exists, and writes nothing.
+    assert turn.commits <= 4
 
 
 def test_a_reader_of_an_ended_run(host: Host, host_statements: Statements) -> None:

@@ -121,6 +121,7 @@ class TestAHand:
                 assert run.worker == runs.id
                 (row,) = await until_ended(run)
                 assert (row.status, row.due_at, row.queued_ms) == ("succeeded", None, 0)
+                assert row.started_at == row.created_at
                 types = await db(types_of, run)
                 assert types.count("RUN_STARTED") == types.count("RUN_FINISHED") == 1
                 assert await db(statuses, run) == ["queued", "running", "succeeded"]
