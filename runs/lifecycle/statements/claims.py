@@ -143,8 +143,8 @@ def of_thread(run_id: UUID, generation: int) -> Claimed | None:
 def _begun(run: Run, generation: int, past: Past) -> Claimed | None:
     """``of_thread`` for a run that changes what its thread has stored.
 
-    With the first events, in one transaction and under the lock of the log: whoever takes the log
-    over finds all of it, or prevents it.
+    With the first events, in one transaction and under the lock of the log: a process that takes
+    the log over finds all of it, or prevents it.
     """
     now = run.started_at or clock.now()
     with transaction.atomic():

@@ -1,34 +1,26 @@
 """A start in a thread that exists is handed over as well; its agent gets the thread's history."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
-from uuid import UUID, uuid4
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
-from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.bridge import db
-from agui_host.runtimes.models import Agent
 from agui_host.teams.limits import LimitReached
 from agui_host.teams.models import TeamLimits
-from events import journal
 from events.writer import JournalWriter
 from runs.lifecycle import history, lifecycle
 from runs.lifecycle.handover import handed, links
-from runs.lifecycle.statements import claims
 from runs.lifecycle.steering import messages
-from runs.models import Run, RunMessage, TeamUsage, ThreadHistory, Worker
-from runs.worker import reaper
-from runs.worker.executor import Stop, execute
-from runs.worker.taking import loop, registration, take
+from runs.models import Run, RunMessage, TeamUsage
+from runs.worker.taking import registration, take
 from runs.worker.taking.hands import MOST
-from tests.cast import Actor, Cast, Register, fresh, log_of, start, types_of
+from tests.cast import Cast, Register, fresh, log_of, start, types_of
 from tests.runs import asking
-from tests.runs.conversing import tell, text, user
-from tests.runs.jobs import a_worker, gone
+from tests.runs.conversing import user
+from tests.runs.jobs import a_worker
 from tests.runs.worker.handover.test_hands import (
     Losing,
     link_of_worker,
@@ -37,68 +29,14 @@ from tests.runs.worker.handover.test_hands import (
     statuses,
     until_credits,
 )
-from tests.runs.worker.test_taking import NEVER, until_ended, waiting_agent, working
+from tests.runs.worker.handover.turns import HEARD, first_turn, turn, with_a_link
+from tests.runs.worker.test_taking import until_ended, waiting_agent, working
 from tests.together import together
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-HEARD = ["u0", "a0", "u1"]
-"""The ids of the messages that the agent of a second turn is given."""
-
-
-@pytest.fixture(autouse=True)
-def _only_notifications(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No run waits for a poll. The first start of a team ever is not handed over."""
-    TeamUsage.objects.create(team=cast.team)
-    monkeypatch.setattr(loop, "POLL", NEVER)
-
-
-@pytest.fixture
-def hears(register: Register) -> list[list[str]]:
-    """What each run of the agent ``listens`` was given: the ids of its messages."""
-    heard: list[list[str]] = []
-
-    async def listens(ctx: Any) -> AsyncIterator[str]:
-        heard.append([message["id"] for message in ctx.messages])
-        yield "yes"
-
-    register("listens", listens, on_busy="enqueue")
-    return heard
-
-
-def first_turn(actor: Actor, thread: str = "t") -> None:
-    """A thread with a question of its user and an answer."""
-    answer = [*text("a0", "yes"), {"type": "TEXT_MESSAGE_END", "messageId": "a0"}]
-    tell(actor, *answer, threadId=thread, messages=[user("Is it?", "u0")])
-
-
-def turn(actor: Actor, agent: str = "listens", **body: Any) -> Run:
-    """The next turn of the thread, by which its user sends all that they have said."""
-    body = {"threadId": "t", "messages": [user("Is it?", "u0"), user("Really?", "u1")], **body}
-    return start(actor, Agent.objects.get(team=actor.team, slug=agent), **body)
-
-
-async def losing(monkeypatch: pytest.MonkeyPatch) -> Losing:
-    """From now on no line arrives."""
-    lost = Losing(await db(link_of_worker))
-    monkeypatch.setattr(links, "links", lambda: lost)
-    return lost
-
-
-def with_a_link(worker: int) -> None:
-    """Starts can name this worker."""
-    Worker.objects.filter(pk=worker).update(link=uuid4())
-
-
-def claimed_and_put_back(cast: Cast, worker: int, **body: Any) -> Run:
-    """A turn that its start has claimed for this worker, which has put it back unheard."""
-    with_a_link(worker)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(links, "links", lambda: Losing(link_of_worker()))
-        run = turn(cast.alice, **body)
-    assert (run.worker, fresh(run).status) == (worker, "running")
-    assert take.put_back(worker, 1, [], []) == [run.pk]
-    return run
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("only_notifications"),
+]
 
 
 class TestAHand:
@@ -184,9 +122,9 @@ class TestAHand:
             assert run.worker == runs.id
             await until_ended(run)
         assert hears == [["u0"]]
-        kept = (await db(history.current, run.thread_id)).messages
-        assert [message["id"] for message in kept][:1] == ["u0"]
-        assert "a0" not in {message["id"] for message in kept}
+        left = (await db(history.current, run.thread_id)).messages
+        assert [message["id"] for message in left][:1] == ["u0"]
+        assert "a0" not in {message["id"] for message in left}
 
     async def test_messages_that_no_agent_has_read_come_with_it(
         self, cast: Cast, hears: list[list[str]], writer: JournalWriter
@@ -321,192 +259,3 @@ def test_two_starts_at_once_make_one_active_run(
         for row in rows:
             lifecycle.cancel(row)
             lifecycle.end_lost(row)
-
-
-class TestLosses:
-    async def test_a_line_that_never_comes(
-        self,
-        cast: Cast,
-        hears: list[list[str]],
-        writer: JournalWriter,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        monkeypatch.setattr(loop, "LOOK", 0.1)
-        monkeypatch.setattr(loop, "POLL", 0.1)
-        await db(first_turn, cast.alice)
-        async with working(writer) as runs:
-            lost = await losing(monkeypatch)
-            run = await db(turn, cast.alice)
-            assert (run.worker, len(lost.lost)) == (runs.id, 1), "the line was lost"
-            (row,) = await until_ended(run)
-        assert row.status == "succeeded"
-        assert (await db(types_of, run)).count("RUN_STARTED") == 1
-        assert await db(statuses, run) == ["queued", "running", "succeeded"]
-        assert hears == [HEARD]
-
-    async def test_the_next_turn_waits_for_one_that_was_put_back(
-        self,
-        cast: Cast,
-        hears: list[list[str]],
-        writer: JournalWriter,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        monkeypatch.setattr(loop, "POLL", 0.1)  # The notification can be for the other worker.
-        await db(first_turn, cast.alice)
-        run = await db(claimed_and_put_back, cast, await db(a_worker))
-        after = await db(partial(turn, cast.alice, messages=[user("And?", "u2")]))
-        assert after.worker is None
-        async with working(writer):
-            await until_ended(run, after)
-        assert hears[0] == HEARD
-        assert [name for name in hears[1] if name[0] == "u"] == ["u0", "u1", "u2"]
-
-    async def test_a_late_line_of_a_run_that_was_put_back(
-        self,
-        cast: Cast,
-        hears: list[list[str]],
-        writer: JournalWriter,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        monkeypatch.setattr(loop, "LOOK", 0.1)
-        monkeypatch.setattr(loop, "POLL", 0.1)
-        await db(first_turn, cast.alice)
-        async with working(writer) as runs, linked(runs) as ours:
-            (link,) = ours.all
-            lost = await losing(monkeypatch)
-            run = await db(turn, cast.alice)
-            await until_ended(run)
-            link.send(lost.lost[0])
-            await until_credits(ours, MOST + 1)  # it was read
-            assert runs.here == set()
-        assert hears == [HEARD]
-        assert (await db(types_of, run)).count("RUN_STARTED") == 1
-
-    async def test_a_worker_that_was_given_up_begins_nothing(
-        self, cast: Cast, hears: list[list[str]], writer: JournalWriter
-    ) -> None:
-        await db(first_turn, cast.alice)
-        async with working(writer, lives=lambda: False) as runs, linked(runs) as ours:
-            run = await db(turn, cast.alice)
-            assert run.worker == runs.id
-            await until_credits(ours, MOST)
-            async with asyncio.timeout(30):
-                while (row := await db(fresh, run)).due_at is None and row.ended_at is None:
-                    await asyncio.sleep(0.01)
-        assert len(hears) <= 1
-
-    def test_a_process_of_the_previous_release_queues_it_again(
-        self, cast: Cast, hears: list[list[str]]
-    ) -> None:
-        """Its executors claim each run that has a history, from the queue only."""
-        worker = a_worker()
-        first_turn(cast.alice)
-        run = claimed_and_put_back(cast, worker)
-        with connection.cursor() as cursor:
-            cursor.execute("select * from agui_take_runs(%s, '{default}', now(), 9)", [worker])
-            names = [column.name for column in cursor.description]
-            (row,) = [dict(zip(names, each, strict=True)) for each in cursor.fetchall()]
-        assert (row["run"], row["generation"]) == (run.pk, None)
-        again = fresh(run)
-        assert (again.status, again.worker, again.started_at) == ("queued", worker, None)
-        claimed = lifecycle.claim(run.pk, clock.now(), begins=True)
-        assert claimed is not None
-        given = claimed.prepared.input["messages"]
-        assert [message["id"] for message in given] == HEARD
-
-    async def test_an_agent_that_continues_begins_with_the_history(
-        self, cast: Cast, hears: list[list[str]], writer: JournalWriter
-    ) -> None:
-        """Its worker is gone before the first event."""
-
-        def taken_from_lost() -> Run:
-            Agent.objects.filter(slug="listens").update(recovery="continue")
-            first_turn(cast.alice)
-            worker = a_worker()
-            run = claimed_and_put_back(cast, worker)
-            assert take.take(worker, ["default"], 9)[0].generation == 2
-            gone(worker)
-            assert reaper.run_once() == [run.pk]
-            return run
-
-        run = await db(taken_from_lost)
-        async with working(writer):
-            (row,) = await until_ended(run)
-        assert row.status == "succeeded"
-        assert hears == [HEARD]
-
-    def test_a_run_that_is_lost_keeps_what_its_user_said(
-        self, cast: Cast, hears: list[list[str]]
-    ) -> None:
-        worker = a_worker()
-        first_turn(cast.alice)
-        run = claimed_and_put_back(cast, worker)
-        take.take(worker, ["default"], 9)
-        gone(worker)
-        assert reaper.run_once() == [run.pk]
-        row = fresh(run)
-        assert (row.status, row.error_code) == ("failed", "worker_lost")
-        assert [message["id"] for message in history.current(run.thread_id).messages] == HEARD
-
-
-class TestTheClaim:
-    """What a worker reads of a run that its start has claimed."""
-
-    def claimed(self, cast: Cast, **body: Any) -> tuple[UUID, int]:
-        worker = a_worker()
-        first_turn(cast.alice)
-        run = claimed_and_put_back(cast, worker, **body)
-        (taken,) = take.take(worker, ["default"], 9)
-        assert (taken.run, taken.claimed, taken.generation) == (run.pk, None, 2)
-        return run.pk, 2
-
-    async def test_it_is_executed(
-        self, cast: Cast, hears: list[list[str]], writer: JournalWriter
-    ) -> None:
-        run, generation = await db(self.claimed, cast)
-        claimed = await db(claims.of_thread, run, generation)
-        assert claimed is not None
-        await execute(claimed, writer, lambda: Stop.CANCEL)
-        assert hears == [HEARD]
-
-    def test_nobody_has_it_who_was_fenced(self, cast: Cast, hears: list[list[str]]) -> None:
-        run, generation = self.claimed(cast)
-        assert claims.of_thread(run, generation - 1) is None
-        assert journal.take_over(run) is not None
-        assert claims.of_thread(run, generation) is None
-
-    @pytest.mark.parametrize("is_fenced", [False, True])
-    def test_a_regenerate_is_stored_with_the_first_event(
-        self,
-        cast: Cast,
-        hears: list[list[str]],
-        monkeypatch: pytest.MonkeyPatch,
-        is_fenced: bool,
-    ) -> None:
-        """A worker that has lost the run in between changes nothing."""
-        run, generation = self.claimed(cast, messages=[user("Is it?", "u0")])
-        real = history.prepare
-
-        def prepare(*args: Any, **options: Any) -> Any:
-            prepared = real(*args, **options)
-            if options.get("stores") is False and is_fenced:
-                assert journal.take_over(run) is not None
-            return prepared
-
-        monkeypatch.setattr(history, "prepare", prepare)
-        claimed = claims.of_thread(run, generation)
-        stored = ThreadHistory.objects.get().fold
-        if is_fenced:
-            assert claimed is None
-            assert '"a0"' in stored
-            return
-        assert claimed is not None
-        assert (claimed.claim.head, claimed.opening is None) == (1, False)
-        assert types_of(run) == ["RUN_STARTED"]
-        assert '"a0"' not in stored
-        # The answer was lost, and the worker tries again.
-        again = claims.of_thread(run, generation)
-        assert again is not None
-        assert again.claim == claimed.claim
-        assert (again.opening, again.intake is None) == (None, False)
-        assert types_of(run) == ["RUN_STARTED"]
