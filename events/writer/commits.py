@@ -4,7 +4,8 @@
   itself it would be a BEGIN, the fence, the COPY with an exchange of its own, each run's end, and a
   COMMIT: on a busy machine the writer waits for a processor after each. If runs end with it, what
   there is to do behind the commit is asked in the same message, too.
-- A batch that cannot be stored ends only its own run: the group is repeated run by run.
+- A batch that cannot be stored ends only its own run: the group is repeated run by run. A run alone
+  is repeated as well, since the fault can be its session's.
 - A lock that another transaction holds delays only the run that needs it: ``Blocked``, and the
   writer tries that run again by itself. Nobody else's events wait for it.
 - If the answer to a commit was lost, the database is asked whether it happened: see ``_transact``.
@@ -75,10 +76,11 @@ class Committer:
         self.to_look_at: list[UUID] = []
         self.rows: list[Any] = []
 
-    def commit(self, work: Work, *, alone: bool = False) -> Verdicts:
+    def commit(self, work: Work, *, alone: bool = False, again: bool = False) -> Verdicts:
         """Store the batches, and the statements of each; a verdict per journal.
 
-        ``alone`` is for a run that was blocked before: it waits more briefly.
+        ``alone`` is for a run that was blocked before: it waits more briefly. ``again`` is for a
+        run that was refused before.
         """
         if not work:
             return {}
@@ -91,9 +93,9 @@ class Committer:
                     return self._apart(work)
                 self._reconnect(error, delay or RETRY_SECONDS[-1])
                 if delay is None:
-                    return self._one_by_one(work, error)
+                    return self._one_by_one(work, error, again)
             except Exception as error:
-                return self._one_by_one(work, error)
+                return self._one_by_one(work, error, again)
         raise AssertionError("unreachable")
 
     def _with_room(self, work: Work, alone: bool) -> Verdicts:
@@ -158,14 +160,17 @@ class Committer:
             verdicts |= self.commit([item], alone=True)
         return verdicts
 
-    def _one_by_one(self, work: Work, error: Exception) -> Verdicts:
-        """Give each run its own transaction, so that only a bad one fails."""
-        if len(work) == 1:
+    def _one_by_one(self, work: Work, error: Exception, again: bool) -> Verdicts:
+        """Give each run its own transaction, so that only a bad one fails: what fails twice."""
+        if again:
             log.error("writer.refused", journal=str(work[0][0].journal_id), exc_info=error)
             return {work[0][0].journal_id: AppendFailed()}
+        if len(work) == 1:
+            log.warning("writer.refused_once", error=repr(error))
+            connection.close()
         verdicts: Verdicts = {}
         for item in work:
-            verdicts |= self.commit([item])
+            verdicts |= self.commit([item], again=True)
         return verdicts
 
     def _connect(self) -> None:
@@ -229,7 +234,7 @@ def store_in_one_message(work: Work, look: Look | None = None) -> list[Any]:
                 cursor.nextset()
             return cursor.fetchall() if asks else []
     except DatabaseError as error:
-        if asks and not _is_undone():
+        if asks and _is_stored(batches):
             log.exception("writer.look_failed")  # behind the commit
             return []
         if getattr(error.__cause__, "sqlstate", None) in REFUSED:
@@ -237,15 +242,20 @@ def store_in_one_message(work: Work, look: Look | None = None) -> list[Any]:
         raise
 
 
-def _is_undone() -> bool:
-    """After an error: whether it came before the COMMIT, or that is unknown. Ends its BEGIN."""
+def _is_stored(batches: Sequence[Batch]) -> bool:
+    """After an error: whether it came behind the COMMIT. Ends the BEGIN if it came before.
+
+    False also where that is unknown: the next try asks.
+    """
     raw = connection.connection
     if raw is None or raw.closed:
-        return True
-    is_undone: bool = raw.pgconn.transaction_status != TransactionStatus.IDLE
-    if is_undone:
-        raw.rollback()
-    return is_undone
+        return False
+    if raw.pgconn.transaction_status != TransactionStatus.IDLE:
+        with connection.wrap_database_errors:  # A connection that breaks here is tried again too.
+            raw.rollback()
+        return False
+    # The COMMIT itself can have failed, by a constraint that is deferred to it.
+    return len(journal.confirm(batches)) == len(batches)
 
 
 def _append(batches: Sequence[Batch]) -> Statement:

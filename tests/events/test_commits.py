@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, IntegrityError, connection
 
 from agui_host.protocol.encoding import Record
 from events import journal
@@ -107,3 +107,15 @@ def test_an_error_behind_the_commit_leaves_the_group_stored() -> None:
     group = [work(claim, whole_log(4), NOTHING)]
     assert store_in_one_message(group, lambda _: DIVIDED) == []
     assert stored(claim) == payloads(whole_log(4))
+
+
+def test_a_commit_that_fails_leaves_nothing_stored() -> None:
+    """By a constraint that is deferred to it. The question behind it is not what has failed."""
+    (claim,) = claims(1)
+    with connection.cursor() as cursor:
+        cursor.execute("create temp table twins (id int unique deferrable initially deferred)")
+    twins = Statement("insert into twins values (1), (1) returning id", {})
+    with pytest.raises(IntegrityError):
+        store_in_one_message([work(claim, whole_log(4), twins)], lambda _: NOTHING)
+    assert stored(claim) == []
+    assert store_in_one_message([work(claim, whole_log(4))], lambda _: NOTHING) != []

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import InternalError, OperationalError, connection
 
 from agui_host.backends.postgres.bridge import db
 from agui_host.protocol.encoding import Record
@@ -185,6 +185,23 @@ async def test_only_the_culprit_of_a_failing_commit_is_told() -> None:
         await leases[1].flush()
     assert len(await stored(good)) == 3
     assert len(await stored(bad)) == 1
+
+
+async def test_a_run_that_is_refused_once_is_stored() -> None:
+    """Also alone: the fault can have been its session's."""
+    claim, sessions = await db(new_claim), list[int]()
+
+    def refuse_once() -> None:
+        sessions.append(connection.connection.info.backend_pid)
+        if len(sessions) == 1:
+            raise InternalError("the session is broken")
+
+    async with running_writer() as writer:
+        lease = writer.open(claim)
+        lease.append(deltas(3), also=[refuse_once])
+        await lease.flush()
+    assert await stored(claim) == payloads(deltas(3))
+    assert len(set(sessions)) == 2
 
 
 async def test_a_row_the_database_refuses_ends_only_its_run() -> None:
