@@ -26,7 +26,7 @@ class Handed(NamedTuple):
     """A line that was read.
 
     It has the columns of a row of ``agui_take_due_runs``, and the worker; of a run in a thread with
-    a history only those that name it, since its worker reads the rest with the history.
+    a history only its ids, since its worker reads the rest with the history.
     """
 
     row: dict[str, Any]

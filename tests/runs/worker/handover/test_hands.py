@@ -309,6 +309,7 @@ class TestLosses:
             await until_here(runs, run)
             more.set()
             await until_ended(run)
+            await until_here(runs)  # its task ends after its row
             link.send(lost.lost[0])
             await until_credits(ours, MOST + 1)  # it was read
             assert runs.here == set()

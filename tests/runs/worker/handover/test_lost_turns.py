@@ -35,7 +35,7 @@ from tests.runs.worker.handover.turns import (
     losing,
     turn,
 )
-from tests.runs.worker.test_taking import until_ended, working
+from tests.runs.worker.test_taking import until_ended, until_here, working
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -96,6 +96,7 @@ class TestLosses:
             lost = await losing(monkeypatch)
             run = await db(turn, cast.alice)
             await until_ended(run)
+            await until_here(runs)  # its task ends after its row
             link.send(lost.lost[0])
             await until_credits(ours, MOST + 1)  # it was read
             assert runs.here == set()
