@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import threading
 import time
@@ -10,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import httpx
 import psycopg
@@ -35,13 +36,28 @@ FAULTS = ("web killed", "web frozen", "worker killed", "worker frozen", "sql kil
 # A run that is claimed for a worker with its start begins at the moment at which it was made. One
 # that waits has not begun.
 RUNS = """
-select r.run_id, r.status, r.error_code, r.started_at is not distinct from r.created_at,
+select r.run_id, r.status, r.error_code, r.error_message,
+       r.started_at is not distinct from r.created_at,
        array(select earlier.run_id::text from runs_run earlier
               where earlier.thread_id = r.thread_id and earlier.journal_id < r.journal_id)
   from runs_run r where starts_with(r.run_id, %s)
 """
 BEHIND = 5
 """Every second start of a caller is the next turn of a thread that it began so many starts ago."""
+
+
+COMPLAINT = re.compile(r"\b(writer\.refused|run\.failed|run\.agent_raised|worker\.run_failed)")
+
+
+class Row(NamedTuple):
+    """A run of a flood; ``before`` are the names of the runs of its thread that are older."""
+
+    run: str
+    status: str
+    error: str
+    message: str
+    is_handed: bool
+    before: list[str]
 
 
 class Flood:
@@ -124,9 +140,9 @@ class Handing:
 
         wait_for(handed, "starts that were handed over")
 
-    def runs(self, flood: Flood) -> list[tuple[str, str, str, bool, list[str]]]:
-        """The runs of a flood: name, status, error, whether it was handed, those before it."""
-        return [tuple(row) for row in self._rows(RUNS, f"{flood.name}-")]
+    def runs(self, flood: Flood) -> list[Row]:
+        """The runs of a flood."""
+        return [Row(*row) for row in self._rows(RUNS, f"{flood.name}-")]
 
     def _revive(self) -> None:
         """Return once exactly two workers are registered, both of which have a new heartbeat.
@@ -147,6 +163,11 @@ class Handing:
         sockets = str(paths.socket_dir(self.host.data))
         with psycopg.connect(host=sockets, user="postgres", autocommit=True) as operator:
             return operator.execute(statement, values).fetchall()
+
+    def _complaints(self) -> list[str]:
+        """What the logs have about events that were refused, and agents that failed."""
+        logs = [self.host.log_of(job) for job in (self.host.web, *self.workers.jobs)]
+        return [line for log in logs for line in log.splitlines() if COMPLAINT.search(line)]
 
     def _hurt(self, fault: str, chance: random.Random) -> None:
         place, how = fault.split()
@@ -190,7 +211,7 @@ class Handing:
         self.host.wait_ready()
 
     def _check(self, flood: Flood, fault: str) -> Counter[str]:
-        rows: list[tuple[str, str, str, bool, list[str]]] = []
+        rows: list[Row] = []
 
         def all_ended() -> bool:
             rows[:] = self.runs(flood)
@@ -206,14 +227,15 @@ class Handing:
         assert set(flood.accepted) <= {run for run, *_ in rows}, "no start is lost"
         assert len(rows) == len({run for run, *_ in rows})
         outcomes: Counter[str] = Counter()
-        for run, status, error, is_handed, before in rows:
+        for run, status, error, message, is_handed, before in rows:
             outcomes.update([error or status] + ["handed turn" if before else "handed"] * is_handed)
             if run in begun:
                 assert asked[run] == [*before, run], "its agent has the history of its thread"
             if status == "succeeded":
                 assert begun[run] == 1, (run, begun[run])
             else:
-                assert (status, error) == ("failed", "worker_lost"), (run, status, error)
+                is_lost = (status, error) == ("failed", "worker_lost")
+                assert is_lost, (run, status, error, message, self._complaints())
                 assert begun[run] <= 1, (run, begun[run])
         if not fault.startswith("worker"):
             assert outcomes["worker_lost"] == 0, outcomes

@@ -15,12 +15,14 @@ from events import journal
 from events.writer import JournalWriter
 from runs.lifecycle import history, lifecycle
 from runs.lifecycle.statements import claims
-from runs.models import Run, ThreadHistory
+from runs.lifecycle.steering import messages
+from runs.models import Run, RunMessage, ThreadHistory
 from runs.worker import reaper
 from runs.worker.executor import Stop, execute
 from runs.worker.taking import loop, take
 from runs.worker.taking.hands import MOST
-from tests.cast import Cast, fresh, types_of
+from tests.cast import Cast, fresh, start, types_of
+from tests.runs import asking
 from tests.runs.conversing import user
 from tests.runs.jobs import a_worker, gone
 from tests.runs.worker.handover.test_hands import (
@@ -196,6 +198,29 @@ class TestTheClaim:
         assert claims.of_thread(run, generation - 1) is None
         assert journal.take_over(run) is not None
         assert claims.of_thread(run, generation) is None
+
+    def test_a_worker_that_was_fenced_carries_no_messages(
+        self, cast: Cast, hears: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """They are for the worker that has the run."""
+        before = start(cast.alice, threadId="t", messages=[user("Is it?", "u0")])
+        claimed = lifecycle.claim(before.pk)
+        assert claimed is not None
+        messages.send(before, "m", "Only the last year.", cast.alice.principal)
+        asking.finish(claimed)
+        run = claimed_and_put_back(cast, worker := a_worker())
+        (taken,) = take.take(worker, ["default"], 9)
+        assert taken.generation is not None
+        real = history.measured
+
+        def measured(*args: Any) -> Any:
+            past = real(*args)
+            assert journal.take_over(run.pk) is not None
+            return past
+
+        monkeypatch.setattr(history, "measured", measured)
+        assert claims.of_thread(run.pk, taken.generation) is None
+        assert RunMessage.objects.of_any_team().get().carried_by_id is None
 
     @pytest.mark.parametrize("is_fenced", [False, True])
     def test_a_regenerate_is_stored_with_the_first_event(

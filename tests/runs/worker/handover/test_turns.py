@@ -126,6 +126,20 @@ class TestAHand:
         assert [message["id"] for message in left][:1] == ["u0"]
         assert "a0" not in {message["id"] for message in left}
 
+    async def test_an_edited_message_leaves_behind_what_followed(
+        self, cast: Cast, hears: list[list[str]], writer: JournalWriter
+    ) -> None:
+        await db(first_turn, cast.alice)
+        edit = {"messages": [user("Was it?", "u0")], "forwardedProps": {"edit": "u0"}}
+        async with working(writer) as runs, linked(runs):
+            run = await db(partial(turn, cast.alice, **edit))
+            assert run.worker == runs.id
+            await until_ended(run)
+        assert hears == [["u0"]]
+        left = (await db(history.current, run.thread_id)).messages
+        assert [message["content"] for message in left] == ["Was it?", "yes"]
+        assert "a0" not in {message["id"] for message in left}
+
     async def test_messages_that_no_agent_has_read_come_with_it(
         self, cast: Cast, hears: list[list[str]], writer: JournalWriter
     ) -> None:
