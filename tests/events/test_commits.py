@@ -1,10 +1,11 @@
 """A small group of batches is one message, which stores all of it or nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 import pytest
-from django.db import DatabaseError, IntegrityError, connection
+from django.db import DatabaseError, IntegrityError, OperationalError, connection
 
 from agui_host.protocol.encoding import Record
 from events import journal
@@ -13,6 +14,7 @@ from events.models import Event, Journal
 from events.writer.commits import (
     SMALL_BYTES,
     SMALL_EVENTS,
+    Committer,
     NotInOneMessage,
     is_small,
     store_in_one_message,
@@ -23,6 +25,13 @@ from tests.events.records import deltas, payloads, whole_log
 pytestmark = pytest.mark.django_db(transaction=True)
 
 NOTHING = Statement("select %(a)s::text, %(b)s::int", {"a": "%(ids)s; select", "b": 1})
+BREAKS_ONCE = Statement(
+    """
+    select case nextval('once') when 1 then pg_terminate_backend(pg_backend_pid())::int / 0 end
+    """,
+    {},
+)
+"""An error, and before the client can roll back the end of the session: the first time."""
 DIVIDED = Statement("select 1 / %(by)s", {"by": 0})
 
 
@@ -119,3 +128,29 @@ def test_a_commit_that_fails_leaves_nothing_stored() -> None:
         store_in_one_message([work(claim, whole_log(4), twins)], lambda _: NOTHING)
     assert stored(claim) == []
     assert store_in_one_message([work(claim, whole_log(4))], lambda _: NOTHING) != []
+
+
+@pytest.fixture
+def _once() -> Iterator[None]:
+    with connection.cursor() as cursor:
+        cursor.execute("create sequence once")
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("drop sequence once")
+
+
+@pytest.mark.usefixtures("_once")
+def test_a_session_that_ends_before_the_rollback_is_as_any_that_is_lost() -> None:
+    """The run is not told that its events were refused."""
+    (claim,) = claims(1)
+    group = [work(claim, whole_log(4), BREAKS_ONCE)]
+    with pytest.raises(OperationalError):
+        store_in_one_message(group, lambda _: NOTHING)
+    connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute("alter sequence once restart")
+    with ThreadPoolExecutor(1) as thread:
+        verdicts = thread.submit(Committer(lambda _: NOTHING).commit, group).result()
+        thread.submit(lambda: connection.close()).result()
+    assert verdicts == {claim.journal_id: None}
+    assert stored(claim) == payloads(whole_log(4))
