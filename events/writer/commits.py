@@ -161,7 +161,7 @@ class Committer:
         return verdicts
 
     def _one_by_one(self, work: Work, error: Exception, again: bool) -> Verdicts:
-        """Give each run its own transaction, so that only a bad one fails: what fails twice."""
+        """Give each run its own transaction, so that only a run that is refused twice fails."""
         if again:
             log.error("writer.refused", journal=str(work[0][0].journal_id), exc_info=error)
             return {work[0][0].journal_id: AppendFailed()}

@@ -148,7 +148,7 @@ def placing(link: str | None) -> str:
 
 
 def note_place(run: Run, stamp: int | None, worker: int | None) -> None:
-    """Note what that statement has returned."""
+    """Note the values that this statement has returned."""
     run.stamp = stamp
     if worker is not None:  # A child has its parent's.
         run.worker = worker

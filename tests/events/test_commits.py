@@ -119,7 +119,7 @@ def test_an_error_behind_the_commit_leaves_the_group_stored() -> None:
 
 
 def test_a_commit_that_fails_leaves_nothing_stored() -> None:
-    """By a constraint that is deferred to it. The question behind it is not what has failed."""
+    """By a constraint that is deferred to it: no error of the question behind it."""
     (claim,) = claims(1)
     with connection.cursor() as cursor:
         cursor.execute("create temp table twins (id int unique deferrable initially deferred)")

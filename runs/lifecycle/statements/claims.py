@@ -141,7 +141,7 @@ def of_thread(run_id: UUID, generation: int) -> Claimed | None:
 
 
 def _begun(run: Run, generation: int, past: Past) -> Claimed | None:
-    """``of_thread`` for a run that changes what its thread has stored.
+    """``of_thread`` for a run that changes the stored history of its thread.
 
     With the first events, in one transaction and under the lock of the log: a process that takes
     the log over finds all of it, or prevents it.

@@ -204,7 +204,7 @@ class Runs:
         self._begin(Taken(run.run, run.team, run.row["traceparent"], None, claimed), claim)
 
     async def _read(self, read: Callable[[], Claimed | None]) -> Claimed | None:
-        """What an executor needs of a run that was claimed for this worker already."""
+        """A run that was claimed for this worker already, for its executor."""
         claimed = await db(read)
         # If that took long, this worker may have been given up: then the run is another's.
         return claimed if self._lives() else None

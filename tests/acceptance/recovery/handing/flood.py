@@ -165,7 +165,7 @@ class Handing:
             return operator.execute(statement, values).fetchall()
 
     def _complaints(self) -> list[str]:
-        """What the logs have about events that were refused, and agents that failed."""
+        """The lines of the logs about refused events and failed agents."""
         logs = [self.host.log_of(job) for job in (self.host.web, *self.workers.jobs)]
         return [line for log in logs for line in log.splitlines() if COMPLAINT.search(line)]
 

@@ -1,4 +1,4 @@
-"""What tests of a thread's next turn begin with."""
+"""Fixtures of the tests of a thread's next turn."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -20,7 +20,7 @@ def only_notifications(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def hears(register: Register) -> list[list[str]]:
-    """What each run of the agent ``listens`` was given: the ids of its messages."""
+    """The ids of the messages that each run of the agent ``listens`` was given."""
     heard: list[list[str]] = []
 
     async def listens(ctx: Any) -> AsyncIterator[str]:

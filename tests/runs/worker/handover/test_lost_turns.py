@@ -174,7 +174,7 @@ class TestLosses:
 
 
 class TestTheClaim:
-    """What a worker reads of a run that its start has claimed."""
+    """A worker reads a run that its start has claimed."""
 
     def claimed(self, cast: Cast, **body: Any) -> tuple[UUID, int]:
         worker = a_worker()
