@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring as quote
 from typing import Any, NamedTuple
 
 from agui_host.protocol.part_kinds import STREAMED
-from agui_host.protocol.patient_json import pieces, quote
+from agui_host.protocol.patient_json import PIECE, pieces, quote_long
 from agui_host.protocol.strict_json import dumps
 
 NDJSON = "application/x-ndjson"
@@ -56,8 +57,9 @@ def encode(event: Mapping[str, Any]) -> bytes:
 
 def encode_delta(kind: str, key: str, name: str, delta: str, timestamp: int) -> bytes:
     """``encode`` for an event of just these members: saves a third of the encoder's time."""
+    text = quote(delta) if len(delta) <= PIECE else quote_long(delta)
     return text_bytes(
-        f'{{"type":"{kind}","{key}":{quote(name)},"delta":{quote(delta)},"timestamp":{timestamp}}}'
+        f'{{"type":"{kind}","{key}":{quote(name)},"delta":{text},"timestamp":{timestamp}}}'
     )
 
 

@@ -58,10 +58,8 @@ def pieces(text: str) -> Iterator[str]:
         begin = stop
 
 
-def quote(text: str) -> str:
-    """The text as a JSON string, with quotes."""
-    if len(text) <= PIECE:
-        return encode_basestring(text)
+def quote_long(text: str) -> str:
+    """A text of more than a piece as a JSON string, with quotes."""
     quoted = [encode_basestring(piece)[1:-1] for piece in pieces(text)]
     return f'"{"".join(quoted)}"'
 

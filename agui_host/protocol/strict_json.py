@@ -111,7 +111,7 @@ def loads(data: bytes, *, any_text: bool = False) -> Any:
     With ``any_text`` strings can contain NUL and unpaired surrogates, for events: intake joins
     halves that an agent has split, and escapes the rest.
     """
-    if has_too_many_values(data):
+    if 2 * len(data) > MAX_VALUES and has_too_many_values(data):
         raise BadJson(f"The JSON holds more than {MAX_VALUES:,} values.")
     try:
         decoder = careful if _can_hold_large_numbers(data) else _quick
@@ -122,7 +122,7 @@ def loads(data: bytes, *, any_text: bool = False) -> Any:
         raise BadJson(f"The JSON is nested deeper than {MAX_DEPTH} levels.") from None
     except json.JSONDecodeError as error:
         raise BadJson(f"The body is not JSON: {error.msg} at position {error.pos}.") from None
-    if count(data, "[{") > MAX_DEPTH:
+    if len(data) > MAX_DEPTH and count(data, "[{") > MAX_DEPTH:
         _check_depth(value)
     if b"\\u" in data and not any_text:  # only an escape can produce them
         _check_texts(value)

@@ -50,17 +50,19 @@ BATCH = 1_000
 TOO_MANY_WAIT, TOO_MUCH_STORED, TOO_MANY_STARTED = "AG001", "AG003", "AG004"
 BUDGET_SPENT = "AG010"
 
-# The functions are in runs/sql/admission.sql.
-PLACE = """
+# The functions are in runs/sql/admission.sql, that of a handed start in runs/sql/start.sql.
+PLACES = {
+    False: """
 select agui_place(%(team)s, %(run)s, %(default)s, %(batch)s, %(queue)s, %(task)s,
                   %(at_once)s, %(queued)s), null::int8
-"""
-# In runs/sql/start.sql.
-PLACE_HANDED = """
+""",
+    True: """
 select its_stamp, taken_by from agui_place_handed(
     %(team)s, %(run)s, %(default)s, %(batch)s, %(queue)s, %(task)s, %(at_once)s, %(queued)s,
     %(link)s)
-"""
+""",
+}
+"""Return a new run's stamp, and its worker: the key is whether a worker may have it at once."""
 ADMIT = """
 select runs, jobs, changed from agui_admit(%(team)s, %(default)s, %(batch)s, %(queue)s, %(task)s)
 """
@@ -138,13 +140,8 @@ def place(run: Run, limits: Limits, link: str | None = None) -> None:
     ``link``: of the worker that may have it at once.
     """
     with refusing(limits), connection.cursor() as cursor:
-        cursor.execute(placing(link), place_of(run, limits) | {"link": link})
+        cursor.execute(PLACES[link is not None], place_of(run, limits) | {"link": link})
         note_place(run, *cursor.fetchone())
-
-
-def placing(link: str | None) -> str:
-    """The statement that returns a new run's stamp, and the worker that has it at once."""
-    return PLACE if link is None else PLACE_HANDED
 
 
 def note_place(run: Run, stamp: int | None, worker: int | None) -> None:
@@ -155,7 +152,7 @@ def note_place(run: Run, stamp: int | None, worker: int | None) -> None:
 
 
 def place_of(run: Run, limits: Limits) -> dict[str, Any]:
-    """The values of ``placing`` but the link, the last statement of the transaction of a start.
+    """The values of ``PLACES`` but the link, the last statement of the transaction of a start.
 
     It refuses if too many runs wait already (``refusing``). Starts that are not committed yet are
     invisible, so a few more may slip through.
@@ -171,7 +168,7 @@ def place_of(run: Run, limits: Limits) -> dict[str, Any]:
 
 @contextmanager
 def refusing(limits: Limits | None) -> Iterator[None]:
-    """Raises LimitReached where the database refuses ``CHECK`` or ``PLACE``."""
+    """Raises LimitReached where the database refuses ``CHECK`` or ``PLACES``."""
     try:
         yield
     except DatabaseError as error:

@@ -4,6 +4,7 @@ Most events are such ones, so they have a separate way, which no table describes
 """
 
 from collections import deque
+from json.encoder import encode_basestring as quote
 from typing import Any
 
 from ag_ui.core import ReasoningMessageContentEvent, TextMessageContentEvent, ToolCallArgsEvent
@@ -17,7 +18,6 @@ from agui_host.protocol.encoding import (
     is_whole,
     text_bytes,
 )
-from agui_host.protocol.patient_json import quote
 from agui_host.protocol.values import MAX_SAFE_INTEGER
 
 PlainDelta = tuple[str, str, str, str, int | None]
@@ -97,6 +97,8 @@ def take_all(
     before, after = around_delta(kind, key, name, time)
     texts = [text]
     while queue and len(records) < most and (following := _continued(queue[0], delta)) is not None:
+        if len(following) > STRETCH:
+            break
         if not following.isascii() and not is_whole(following := clean_delta(following)):
             break
         payload = text_bytes(f"{before}{quote(following)}{after}")

@@ -125,7 +125,7 @@ def _insert(
     values["run"] = run.pk
     values["run__input"] = stored
     if limits is not None:
-        statements.append(admission.placing(link) + IF_MADE)
+        statements.append(admission.PLACES[link is not None] + IF_MADE)
         values |= admission.place_of(run, limits) | {"link": link}
     with admission.refusing(limits), connection.cursor() as cursor:
         cursor.execute(";".join(statements), values)

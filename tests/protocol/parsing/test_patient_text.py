@@ -96,7 +96,7 @@ def test_pieces_say_the_same(text: str, one: int, other: int) -> None:
             each in ',"' for each in text[begin:end]
         )
         assert "".join(patient_json.pieces(text)) == text
-        quoted = patient_json.quote(text)
+        quoted = patient_json.quote_long(text)
         stored = encoding.text_bytes(quoted)
         texts = [stored[begin:end] for begin, end in strict_json._texts(stored)]
     assert quoted == json.dumps(text, ensure_ascii=False)
