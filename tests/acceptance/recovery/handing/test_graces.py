@@ -79,7 +79,7 @@ def test_each_agents_runs_have_their_own_time(tmp_path: Path) -> None:
             later = seconds_until(host, runs["handed-over-later"], moment, **marker)
             assert 0 < at_once < LATE
             assert 1.9 < ended < 2 + LATE  # The database's clock is some milliseconds apart.
-            assert 4 < later < 4 + LATE
+            assert 3.9 < later < 4 + LATE
             assert at_once < ended < later
             assert host.run(runs["ended-soon"])["error"]["code"] == "shutdown"
             assert old.poll() is None
@@ -102,5 +102,6 @@ def test_no_agent_has_longer_than_its_worker(tmp_path: Path) -> None:
         assert old is not None
         moment = time.time()
         old.terminate()
-        assert 2 < seconds_until(host, run, moment, type="RUN_ERROR") < 2 + LATE
+        # The database's clock is some milliseconds apart.
+        assert 1.9 < seconds_until(host, run, moment, type="RUN_ERROR") < 2 + LATE
         assert old.wait(20) == 0
