@@ -72,7 +72,7 @@ def text_bytes(text: str) -> bytes:
     """JSON text as bytes for a stream of lines; a lone surrogate becomes U+FFFD."""
     if text.isascii():
         return text.encode()
-    return b"".join(map(_escaped, pieces(text)))
+    return _escaped(text) if len(text) <= PIECE else b"".join(map(_escaped, pieces(text)))
 
 
 def _escaped(text: str) -> bytes:

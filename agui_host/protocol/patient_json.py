@@ -223,5 +223,6 @@ def _inside(text: str, begin: int) -> int:
 
 
 def _skip(text: str, at: int) -> int:
-    match = _SPACES.match(text, at)
+    while (match := _SPACES.match(text, at, at + PIECE)) and match.end() == at + PIECE:
+        at = match.end()
     return match.end() if match else at

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from agui_host.protocol.patient_json import count
-from agui_host.protocol.strict_json import MAX_VALUES, has_too_many_values
+from agui_host.protocol.strict_json import has_too_many_values
 
 MAX_EVENT_BYTES = 10 * 1024 * 1024
 """Stock clients refuse frames of 10 MiB and more."""
@@ -39,9 +39,7 @@ def is_large(event: Any) -> bool:
 
 def is_too_large(payload: bytes, most: int) -> bool:
     """Whether an event's JSON is longer than ``most`` bytes or holds too many values."""
-    if len(payload) > most:
-        return True
-    return len(payload) > MAX_VALUES and has_too_many_values(payload)
+    return len(payload) > most or has_too_many_values(payload)
 
 
 MEMBER, ELEMENT, QUOTE, ARRAY, OBJECT = 80, 40, 8, 80, 120

@@ -111,7 +111,7 @@ def loads(data: bytes, *, any_text: bool = False) -> Any:
     With ``any_text`` strings can contain NUL and unpaired surrogates, for events: intake joins
     halves that an agent has split, and escapes the rest.
     """
-    if 2 * len(data) > MAX_VALUES and has_too_many_values(data):
+    if has_too_many_values(data):
         raise BadJson(f"The JSON holds more than {MAX_VALUES:,} values.")
     try:
         decoder = careful if _can_hold_large_numbers(data) else _quick
@@ -131,6 +131,8 @@ def loads(data: bytes, *, any_text: bool = False) -> Any:
 
 def has_too_many_values(data: bytes | str) -> bool:
     """Whether parsing a JSON text would take too much memory."""
+    if 2 * len(data) <= MAX_VALUES:
+        return False
     values = _values(data)
     if values > MAX_VALUES:  # or texts contain as many
         for begin, end in _texts(data):

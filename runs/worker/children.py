@@ -24,7 +24,7 @@ from uuid import UUID
 import structlog
 from django.db import DatabaseError
 
-from agui_host.backends import apart, work
+from agui_host.backends import apart
 from agui_host.backends.epochs import Reset
 from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.bridge import db, db_read
@@ -251,7 +251,7 @@ async def _events(run: Run) -> AsyncGenerator[dict[str, Any], None]:
             async for frames in pages:
                 for payload in (frames and frames.payloads) or ():
                     if len(payload) > apart.SMALL:  # counted for the parent, until the next event
-                        size = len(payload) + apart.VALUE_BYTES * work.values_of(payload)
+                        size = len(payload) + apart.VALUE_BYTES * await apart.values_of(payload)
                         await memory.room(size)
                         memory.note(run.pk, size)
                     else:

@@ -353,7 +353,7 @@ def _parsed(data: str) -> dict[str, Any] | None:
     """The event in one frame; None for the empty frames and end marks that some servers send."""
     if data.strip() in ("", "[DONE]"):
         return None
-    if len(data) > MAX_VALUES and has_too_many_values(data):
+    if has_too_many_values(data):
         raise RunFailed(
             RunErrorCode.EVENT_TOO_LARGE,
             f"The remote agent sent an event with more than {MAX_VALUES:,} values.",

@@ -83,6 +83,8 @@ class Looked(str):
         f"[{'1,' * 200}0]",
         '"x",' * 600 + "[[0,1],0]",
         "1," * 2_000 + '"' + "x" * 8_500 + '"',
+        '"' + "x" * 250_000 + '"',
+        '"' + "\\n" * 150_000 + '"',
     ],
 )
 def test_little_is_read_at_once_and_nothing_often(
@@ -90,6 +92,7 @@ def test_little_is_read_at_once_and_nothing_often(
 ) -> None:
     """Windows that end within a string or an element are tried more and more seldom."""
     monkeypatch.undo()
+    monkeypatch.setattr(patient_json, "LONG", 0)
     text = Looked(f"[{','.join([part] * (300_000 // len(part)))}]")
     decoder: Any = json.JSONDecoder()
     read = list[int]()
@@ -106,6 +109,6 @@ def test_little_is_read_at_once_and_nothing_often(
 
     decoder.scan_once = counted
     assert patient_json.loads(text, decoder) == json.loads(text)
-    assert max(read) <= max(patient_json.WINDOW + 2, len(part))
+    assert max(read) <= max(patient_json.WINDOW, min(len(part), patient_json.PIECE)) + 2
     assert sum(read) < 3 * len(text)
     assert text.looked_at < 20 * len(text)

@@ -19,7 +19,7 @@ from agui_host.runtimes.kinds.http import _parsed
 
 MOST = 20.0
 """How many times as long as a sum of 100,000 numbers one call may take: some 30 ms."""
-CALLING_BACK = {"sum", "max", "any", "map", "join", "update", "dict", "exec"}
+CALLING_BACK = {"max", "any", "join"}
 """Calls that may run Python code meanwhile, and so let other threads run."""
 ORJSON = {"dumps"}
 """It takes 40 ms for ten megabytes of quotes, all in one call."""
