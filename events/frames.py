@@ -86,7 +86,7 @@ class Frames:
     @cached_property
     def events(self) -> list[dict[str, Any]]:
         """The events as values, parsed once for all readers that need them; do not change them."""
-        return [patient_json.loads(payload.decode()) for payload in self.payloads or ()]
+        return [patient_json.loads(payload) for payload in self.payloads or ()]
 
     @cached_property
     def deltas(self) -> list[Delta | None]:
@@ -101,7 +101,7 @@ class Frames:
         """The event at a place of these, parsed once for all readers; it must not be changed."""
         if (event := self._parsed.get(place)) is None:
             payload = (self.payloads or ())[place]
-            event = self._parsed[place] = patient_json.loads(payload.decode())
+            event = self._parsed[place] = patient_json.loads(payload)
         return event
 
     def linked_piece(self, view: LinkView, place: int) -> bytes:

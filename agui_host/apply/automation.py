@@ -1,10 +1,10 @@
 """A team's webhooks and schedules, which act as its owner."""
 
-import json
 from typing import Any
 
 from agui_host.apply.changes import Changes
 from agui_host.apply.document import ScheduleValues, TeamValues, WebhookValues
+from agui_host.protocol import patient_json
 from agui_host.teams.authentication import Principal
 from agui_host.teams.models import Membership, Role, Team
 from runs.access import webhooks
@@ -76,4 +76,4 @@ def _apply_schedule(
 def _stored(row: Schedule, member: str) -> object:
     if member == "paused":
         return row.stopped == StopReason.PAUSED
-    return json.loads(row.input) if member == "input" else getattr(row, member)
+    return patient_json.loads(row.input) if member == "input" else getattr(row, member)

@@ -1,6 +1,5 @@
 """The present state as a file that ``apply`` takes; secrets are left out."""
 
-import json
 from collections.abc import Collection
 from typing import Any
 
@@ -8,6 +7,7 @@ import yaml
 
 from agui_host.apply import budgets, team_keys
 from agui_host.apply.agents import COLUMNS
+from agui_host.protocol import patient_json
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.middleware.keys import SECTIONS
 from agui_host.runtimes.models import Agent
@@ -100,6 +100,6 @@ def _schedule(row: Schedule) -> dict[str, Any]:
     busy = {"on_busy": row.on_busy} if row.on_busy else {}
     return {
         "agent": row.agent, "cron": row.cron, "time_zone": row.time_zone,
-        "input": json.loads(row.input), **thread, "missed": row.missed, **busy,
+        "input": patient_json.loads(row.input), **thread, "missed": row.missed, **busy,
         "paused": row.stopped == StopReason.PAUSED,
     }  # fmt: skip

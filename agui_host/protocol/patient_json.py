@@ -64,8 +64,10 @@ def quote_long(text: str) -> str:
     return f'"{"".join(quoted)}"'
 
 
-def loads(text: str, decoder: json.JSONDecoder = _plain) -> Any:
+def loads(text: str | bytes, decoder: json.JSONDecoder = _plain) -> Any:
     """The value of a JSON text. Raises ValueError, RecursionError, and as the decoder does."""
+    if isinstance(text, bytes):
+        text = text.decode()
     if len(text) <= PIECE or (len(text) <= LONG and count(text, ",[{") <= MANY):
         return decoder.decode(text)
     reading = _Reading(text, decoder.scan_once)  # type: ignore[attr-defined]  # typeshed lacks it

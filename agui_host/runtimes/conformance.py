@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import uuid6
 
+from agui_host.protocol import patient_json
 from agui_host.protocol.encoding import Record
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.protocol.intake.findings import Finding
@@ -54,7 +55,7 @@ class Report:
         for record in records:
             self.events[record.type] += 1
             if record.type == "RUN_ERROR":
-                error = json.loads(record.payload)
+                error = patient_json.loads(record.payload)
                 self.failure = f"{error.get('code') or 'RUN_ERROR'}: {error['message']}"
 
     def add(self, findings: list[Finding]) -> None:

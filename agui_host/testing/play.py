@@ -1,7 +1,6 @@
 """Plays an agent once, through the same intake as a worker, and keeps its log."""
 
 import asyncio
-import json
 import uuid
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from agui_host.protocol import patient_json
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.intake import endings
@@ -127,7 +127,7 @@ async def _play(registered: registry.Registered, ctx: RunContext, seconds: float
         records += intake.fail(failed.reason, failed.message)
     except Exception as error:  # A worker hides it from readers; a test wants to see it.
         records += intake.fail(RunErrorCode.AGENT_ERROR, f"{type(error).__name__}: {error}")
-    events += [json.loads(record.payload) for record in records]
+    events += [patient_json.loads(record.payload) for record in records]
     return events
 
 

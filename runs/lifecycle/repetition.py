@@ -10,7 +10,6 @@ Only the thread's newest run is repeated: a newer one means that its user has mo
 A run that the reaper ends is repeated in the same transaction, and its RUN_ERROR names the new run.
 """
 
-import json
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -22,6 +21,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Case, OuterRef, Subquery, UUIDField, When
 
 from agui_host.backends.postgres import turns
+from agui_host.protocol import patient_json
 from agui_host.protocol.errors import HostError
 from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest
 from agui_host.teams.limits import LimitReached
@@ -116,7 +116,7 @@ def repeat(run_id: UUID, ends: Callable[[UUID], bool] = lambda _: True) -> Run |
     """
     rows = Run.objects.of_any_team()
     run: Run = rows.select_related("team", "agent", "thread").get(pk=run_id)
-    body = json.loads(run.input)
+    body = patient_json.loads(run.input)
     request = RunRequest(
         run.thread.thread_id, run.run_id, None, OnBusy.ENQUEUE, body, run.request_digest
     )

@@ -8,7 +8,6 @@ children's events from the journal: it sees what every reader sees, and never mo
 
 import asyncio
 import functools
-import json
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -265,10 +264,6 @@ async def _events(run: Run) -> AsyncGenerator[dict[str, Any], None]:
 
 async def _parsed(team: UUID, payload: bytes) -> dict[str, Any]:
     if len(payload) <= apart.SMALL:
-        event: dict[str, Any] = json.loads(payload)
+        event: dict[str, Any] = patient_json.loads(payload)
         return event
-    return LongEvent(await apart.in_turn(team, functools.partial(_read, payload)))
-
-
-def _read(payload: bytes) -> Any:
-    return patient_json.loads(payload.decode())
+    return LongEvent(await apart.in_turn(team, functools.partial(patient_json.loads, payload)))

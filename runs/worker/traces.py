@@ -5,7 +5,6 @@ They are taken from the events as they are stored, so every kind of agent has th
 """
 
 import contextvars
-import json
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from uuid import UUID
 
 from agui_host.backends import tracing
 from agui_host.backends.tracing import short
+from agui_host.protocol import patient_json
 from agui_host.protocol.encoding import Record
 from runs.lifecycle import jobs
 from runs.lifecycle.statuses import OUR_CODES, status_of
@@ -93,7 +93,7 @@ class RunTrace:
         """Take records that are appended."""
         for record in records:
             if (handle := HANDLERS.get(record.type)) is not None:
-                handle(self, json.loads(record.payload))
+                handle(self, patient_json.loads(record.payload))
 
     def end(self, terminal: dict[str, Any]) -> None:
         """The run has ended, and that is stored."""

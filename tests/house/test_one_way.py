@@ -27,6 +27,11 @@ ONE_WAY = [
         r"\bjson\.dumps\(",
         (*PIPES, "agui_host/dashboard/inbox/indented.py", "runs/access/people/export.py", CLIENT),
     ),
+    (
+        "the value of a stored body, which can have megabytes: patient_json.loads",
+        r"(?<!patient_)\bjson\.loads\((payload|\w+\.(payload|input|result))\)",
+        (),
+    ),
     ("a deep copy", r"\bdeepcopy\(", ("agui_host/protocol/deep_copy.py",)),
     ("JSON Pointers", r"\"~1\"", ("agui_host/protocol/pointer.py", CLIENT)),
     (

@@ -3,10 +3,10 @@
 A message is a StreamResponse of A2A: the task as it was at the end of a run, or its status alone.
 """
 
-import json
 from typing import Any
 
 from agui_host.dialects.a2a.fold import Task
+from agui_host.protocol import patient_json
 from agui_host.protocol.strict_json import dumps
 from agui_host.protocol.wire.durations import timestamp_of
 from events import journal
@@ -73,6 +73,6 @@ def _task(turn: list[Run]) -> Json:
             task.next_run()
         now = corrections.of(run.pk, run.team_id, run.journal.head)
         for payload in journal.payloads(run.pk):
-            event = json.loads(payload)
+            event = patient_json.loads(payload)
             task.feed(event if now is None else now.show(event))
     return task.wire

@@ -5,7 +5,6 @@ wants it. A run can end between them: the page would show the unfinished message
 that was sent one is owed its end, and gets the message once more although it is finished.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from django.core.cache import cache
 from agui_host.backends import work
 from agui_host.dialects.ai_sdk.fold import Stream
 from agui_host.errors import NotFound
+from agui_host.protocol import patient_json
 from agui_host.protocol.wire.fold import Frame
 from agui_host.teams.authentication import Principal
 from agui_host.teams.limits import refuse_work
@@ -107,7 +107,7 @@ def _frames(fold: Stream, runs: list[Run]) -> Iterator[list[Frame]]:
         size = 0
         for payload in journal.payloads(run.pk):
             size += len(payload)
-            yield fold.feed(json.loads(payload))
+            yield fold.feed(patient_json.loads(payload))
         work.charge(run.team_id, "fold", size // work.BYTES)
 
 

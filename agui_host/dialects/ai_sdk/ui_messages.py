@@ -1,6 +1,5 @@
 """A thread as the AI SDK's UIMessages: what its live readers hold, for a page that loads now."""
 
-import json
 from typing import Any
 
 from agui_host.dialects.ai_sdk import resumes
@@ -53,7 +52,7 @@ def _turn(turn: list[Run], current: set[str]) -> list[Json]:
         body = patient_json.loads(run.input)
         now = corrections.of(run.pk, run.team_id, run.journal.head)
         for payload in journal.payloads(run.pk):
-            event = json.loads(payload)
+            event = patient_json.loads(payload)
             event = event if now is None else now.show(event)
             started = True
             if event["type"] == "RUN_STARTED":

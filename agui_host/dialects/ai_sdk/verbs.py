@@ -1,6 +1,5 @@
 """How a chat of the AI SDK starts a run: the messages that it names can be of the host's making."""
 
-import json
 from typing import Any
 from uuid import UUID
 
@@ -8,6 +7,7 @@ from agui_host.backends import work
 from agui_host.dialects import chats
 from agui_host.dialects.ai_sdk.fold import Stream
 from agui_host.dialects.ai_sdk.request import ChatRequest
+from agui_host.protocol import patient_json
 from agui_host.teams.authentication import Principal
 from agui_host.teams.limits import refuse_work
 from events import journal
@@ -85,7 +85,7 @@ def _places(thread: Thread, message_id: str | None, stored: list[Json]) -> list[
         size = 0
         for payload in journal.payloads(run.pk):
             size += len(payload)
-            stream.feed(json.loads(payload))
+            stream.feed(patient_json.loads(payload))
         work.charge(thread.team_id, "fold", size // work.BYTES)
     return [
         place

@@ -4,11 +4,11 @@ A frame is ``[join_ref, ref, topic, event, payload]``. An event carries its plac
 from which the client resumes: the host's id of the run, and the ``seq`` in it.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from agui_host.protocol import patient_json
 from agui_host.protocol.encoding import encode
 from agui_host.protocol.errors import BadRequest, HostError
 from agui_host.protocol.ids import Position
@@ -95,7 +95,7 @@ def marked(payload: bytes, mark: str) -> bytes:
     """An encoded event with its place; one without metadata is not parsed."""
     if b'"metadata"' not in payload:
         return b'%b,"metadata":{"cpki_event_id":"%b"}}' % (payload[:-1], mark.encode())
-    event = json.loads(payload)
+    event = patient_json.loads(payload)
     metadata = event.get("metadata")
     known = metadata if isinstance(metadata, dict) else {}
     return encode({**event, "metadata": {**known, "cpki_event_id": mark}})

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
+from agui_host.protocol import patient_json
 from agui_host.protocol.encoding import DELTA_IDS, Record, clean_text
 from agui_host.protocol.errors import HostError, RunErrorCode, RunFailed
 from agui_host.protocol.fold.inherited import Past
@@ -128,7 +129,7 @@ class FedIntake(Intake):
     def replay(self, payloads: Iterable[str]) -> None:
         """Follow events that the log has."""
         for payload in payloads:
-            event = json.loads(payload)
+            event = patient_json.loads(payload)
             self._verifier.feed(event)
             self._reused.follow(event)
             self.by_rule.note(event)

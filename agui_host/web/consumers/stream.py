@@ -1,7 +1,6 @@
 """The one body of every stream of runs: follow, send, notice leavers, re-check access."""
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, closing
 from functools import partial
@@ -13,6 +12,7 @@ from django.conf import settings
 from agui_host.backends import epochs
 from agui_host.backends.epochs import Reset
 from agui_host.backends.postgres.bridge import db_read
+from agui_host.protocol import patient_json
 from agui_host.protocol.views.legacy import Older, Version
 from agui_host.teams import revocation
 from agui_host.teams.authentication import Principal
@@ -169,7 +169,7 @@ async def send_file(
 def _remind(older: Older, run_id: UUID, position: int) -> None:
     # Give the translation the parts that were open at the cursor of a returning reader.
     for payload in journal.of_types(run_id, older.remembers, position):
-        older.events(json.loads(payload))
+        older.events(patient_json.loads(payload))
 
 
 async def while_allowed(

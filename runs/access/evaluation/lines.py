@@ -1,10 +1,10 @@
 """A data set as lines of JSON, as pydantic-evals and Langfuse read them."""
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from agui_host.backends.work import charge, of_json
+from agui_host.protocol import patient_json
 from agui_host.protocol.strict_json import dumps
 from agui_host.teams.authentication import Principal
 from agui_host.teams.limits import refuse_work
@@ -51,11 +51,12 @@ def _answer(principal: Principal, run: Run) -> str | None:
 
 
 def _about(run: Run, names: list[str]) -> dict[str, Any]:
+    result = run.result if run.result and len(run.result) <= LONGEST else None
     return {
         "run": str(run.pk), "thread": run.thread.thread_id, "agent": run.agent.slug,
         "status": run.status, "error": run.error_code or None, "labels": names,
         "cost": run.cost, "tokens_in": run.tokens_in, "tokens_out": run.tokens_out,
-        "result": json.loads(run.result) if run.result and len(run.result) <= LONGEST else None,
+        "result": result and patient_json.loads(result),
     }  # fmt: skip
 
 

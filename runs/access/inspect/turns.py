@@ -4,7 +4,6 @@ Every reader gets the runs that its right shows: a member those of a visible thr
 link on one run that run alone.
 """
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -12,6 +11,7 @@ from uuid import UUID
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum, Value
 
 from agui_host.errors import Forbidden, NotFound
+from agui_host.protocol import patient_json
 from agui_host.protocol.errors import Invalid
 from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.part_kinds import answer_of
@@ -179,7 +179,7 @@ def beginning(
     except Purged:
         return Beginning()
     for _, _, payload in stored.rows:
-        event = json.loads(payload)
+        event = patient_json.loads(payload)
         if (message := answer_of(event)) is not None:
             answers.add(message)
         if link is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from agui_host.protocol import patient_json
 from agui_host.protocol.input.run_agent_input import MAX_ID
 from agui_host.runtimes.models import ON_BUSY
 from agui_host.teams.api.bodies import Body
@@ -56,7 +57,7 @@ class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
 
     @extend_schema_field(serializers.JSONField())
     def get_input(self, row: Schedule) -> Any:
-        return json.loads(row.input)
+        return patient_json.loads(row.input)
 
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_thread_id(self, row: Schedule) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 import uuid6
 from django.db import transaction
 
+from agui_host.protocol import patient_json
 from agui_host.protocol.encoding import Record
 from agui_host.protocol.fold.face import Answered, question_of
 from agui_host.runtimes.models import Agent
@@ -69,7 +70,7 @@ def _run(team: Team, thread: Thread, about: About, answered: str) -> Run:
         protocol_version=about.protocol_version,
         status=about.status,
         input=about.input,
-        asked=question_of(json.loads(about.input).get("messages")),
+        asked=question_of(patient_json.loads(about.input).get("messages")),
         answered=answered,
         result=about.result,
         usage=about.usage,
@@ -103,7 +104,7 @@ def _agent(team: Team, slug: str) -> Agent:
 def _records(archive: Archive, answered: Answered) -> Iterator[Record]:
     at = datetime.fromisoformat(archive.about.created_at).timestamp()
     for seq, payload in enumerate(archive.payloads, 1):
-        event = json.loads(payload)
+        event = patient_json.loads(payload)
         answered.follow(event)
         at = event.get("timestamp", at * 1000) / 1000
         if not EARLIEST <= at < LATEST:

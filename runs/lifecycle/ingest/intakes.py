@@ -1,6 +1,5 @@
 """Intakes of runs: of a run that was just claimed, and of a run that is fed batch by batch."""
 
-import json
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
@@ -10,6 +9,7 @@ from django.conf import settings
 from agui_host.backends import epochs
 from agui_host.backends.postgres import clock
 from agui_host.backends.shelf import Shelf
+from agui_host.protocol import patient_json
 from agui_host.protocol.encoding import Record
 from agui_host.protocol.intake.fed import FedIntake
 from agui_host.protocol.intake.intake import Intake
@@ -91,7 +91,7 @@ def keep(run: Run, intake: FedIntake, size: int) -> None:
 
 
 def _from_the_start(run: Run) -> FedIntake:
-    body = json.loads(run.input)
+    body = patient_json.loads(run.input)
     past = history.current(run.thread_id).messages
     fresh = history.merge(past, body["messages"]).fresh
     echo = {"state": body["state"], "messages": fresh, "tools": body.get("tools", [])}

@@ -4,7 +4,6 @@ A client that sends no cursor has seen nothing, or forgotten its position. Delta
 would double its content; a bare tail is illegal. Snapshots at the cut are neither.
 """
 
-import json
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ from uuid import UUID
 
 from django.db.models import Q, Subquery
 
+from agui_host.protocol import patient_json
 from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.fold.prelude import prelude_frames
 from agui_host.protocol.input import legacy_answer
@@ -149,7 +149,7 @@ def is_repeated_by(run: Run, request: RunRequest) -> bool:
     attempts = Run.objects.of_one_thread().filter(thread=run.thread_id, run_id=run.run_id)
     if run.purged_at is not None or attempts.filter(request_digest=request.digest).exists():
         return True
-    stored, body = json.loads(run.input), request.body
+    stored, body = patient_json.loads(run.input), request.body
     if body.get("resume") or not _has_props(stored, body):
         return False
     if request.agent not in (None, "", "default", run.agent.slug):
@@ -166,7 +166,7 @@ def is_next_turn(run: Run, request: RunRequest) -> bool:
     last = request.body["messages"][-1:]
     if not last or last[0]["role"] != "user":
         return False
-    return _brings_messages(run, json.loads(run.input).get("messages", []), last)
+    return _brings_messages(run, patient_json.loads(run.input).get("messages", []), last)
 
 
 def _has_props(stored: Wire, body: Wire) -> bool:

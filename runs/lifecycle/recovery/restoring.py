@@ -1,9 +1,9 @@
 """The beginning of an attempt that continues a run, read from the run's log."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
+from agui_host.protocol import patient_json
 from agui_host.protocol.encoding import Record
 from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.intake.fed import FedIntake
@@ -30,7 +30,7 @@ def of_log(run: Run, prepared: Prepared, head: int) -> tuple[FedIntake, Fold]:
     fold = Fold()
     for page in _pages(run, head):
         restored.replay(page)
-        events = [json.loads(payload) for payload in page]
+        events = [patient_json.loads(payload) for payload in page]
         for event in events:
             fold.feed(event)
         if restored.tally is not None:

@@ -1,6 +1,5 @@
 """Messages that people send to active runs: stored, delivered, read or carried to the next run."""
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -11,6 +10,7 @@ from django.db.models import Q, QuerySet
 from agui_host.backends import bell
 from agui_host.backends.postgres import clock
 from agui_host.errors import Conflict, NotFound
+from agui_host.protocol import patient_json
 from agui_host.protocol.encoding import Record
 from agui_host.protocol.strict_json import dumps
 from agui_host.teams.actors import Actor
@@ -182,10 +182,10 @@ def places_of(
 def _users_messages(record: Record) -> list[str]:
     """The ids of the users' messages that an event brings."""
     if record.type == "TEXT_MESSAGE_START":
-        event = json.loads(record.payload)
+        event = patient_json.loads(record.payload)
         return [event["messageId"]] if event.get("role") == "user" else []
     if record.type == "MESSAGES_SNAPSHOT":
-        messages = json.loads(record.payload)["messages"]
+        messages = patient_json.loads(record.payload)["messages"]
         return [message["id"] for message in messages if message["role"] == "user"]
     return []
 

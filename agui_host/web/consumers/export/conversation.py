@@ -1,10 +1,10 @@
 """The messages of a client that has read all of a run."""
 
-import json
 from collections.abc import AsyncIterator
 
 from agui_host.backends.epochs import Reset
 from agui_host.backends.postgres.bridge import db_history
+from agui_host.protocol import patient_json
 from agui_host.protocol.encoding import text_bytes
 from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.ids import Position
@@ -31,6 +31,6 @@ def _feed(fold: Fold, run: Run, after: Position, alone: Alone | None) -> Positio
     if not page.rows or not page.written.has(after):
         raise Reset.to(page.head)
     for _, _, payload in page.rows:
-        event = json.loads(payload)
+        event = patient_json.loads(payload)
         fold.feed(event if alone is None else alone.show(event))
     return page.written.at(page.rows[-1][0])
