@@ -4,7 +4,8 @@ Runs per second, processor time and PostgreSQL's write-ahead log, by bare socket
 until a run's first delta.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import psycopg
 
@@ -36,17 +37,24 @@ def costs(host: Host) -> Iterator[str]:
     first = clients.first_delta_ms(server, 100, 100)
     yield f"first delta of 100 at once, p50   {first:.0f} ms"
     for at_once in (10, 50):
-        before, records, size = processes(host), *written(host)
-        runs = clients.bare_runs_per_second(server, COUNTED, at_once)
-        after, more_records, more = processes(host), *written(host)
-        yield f"whole runs, {at_once} at a time   {runs:.1f} runs/s"
-        for name in sorted(after):
-            each = (after[name] - before[name]) * 1000 / COUNTED
-            yield f"processor time of one, {at_once} at a time, {name}   {each:.2f} ms"
-        each = (more_records - records) / COUNTED
-        yield f"log records of one, {at_once} at a time   {each:.1f} records"
-        each = (more - size) / COUNTED / 1000
-        yield f"log of one, {at_once} at a time   {each:.2f} KB"
+        runs = partial(clients.bare_runs_per_second, server, COUNTED, at_once)
+        yield from costs_of_many(host, "whole runs", at_once, COUNTED, runs)
+
+
+def costs_of_many(
+    host: Host, name: str, at_once: int, count: int, play: Callable[[], float]
+) -> Iterator[str]:
+    """The lines of ``count`` runs, so many at a time; ``play`` returns runs per second."""
+    before, records, size = processes(host), *written(host)
+    runs = play()
+    after, more_records, more = processes(host), *written(host)
+    yield f"{name}, {at_once} at a time   {runs:.1f} runs/s"
+    for process in sorted(after):
+        each = (after[process] - before[process]) * 1000 / count
+        yield f"processor time of one, {at_once} at a time, {process}   {each:.2f} ms"
+    each = (more_records - records) / count
+    yield f"log records of one, {at_once} at a time   {each:.1f} records"
+    yield f"log of one, {at_once} at a time   {(more - size) / count / 1000:.2f} KB"
 
 
 def main() -> None:

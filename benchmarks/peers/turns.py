@@ -7,6 +7,7 @@ thread is not measured.
 import json
 import time
 from collections.abc import Iterator
+from functools import partial
 from uuid import uuid4
 
 import httpx
@@ -14,8 +15,7 @@ import httpx
 from benchmarks.peers import clients
 from benchmarks.peers.clients import DELTA, FINISHED, PATH
 from benchmarks.peers.servers import Server, this_host
-from benchmarks.peers.start_cost import written
-from benchmarks.peers.start_profile import processes
+from benchmarks.peers.start_cost import costs_of_many
 from benchmarks.report import keep, percentile
 from tests.acceptance.host import Host
 
@@ -81,18 +81,8 @@ def costs(host: Host) -> Iterator[str]:
     for at_once in (10, 50):
         threads = [str(uuid4()) for _ in range(THREADS)]
         _turn_of_all(server, threads, 0, at_once)
-        before, records, size = processes(host), *written(host)
-        runs = runs_per_second(server, threads, at_once)
-        after, more_records, more = processes(host), *written(host)
-        count = THREADS * TURNS
-        yield f"turns, {at_once} at a time   {runs:.1f} runs/s"
-        for name in sorted(after):
-            each = (after[name] - before[name]) * 1000 / count
-            yield f"processor time of one, {at_once} at a time, {name}   {each:.2f} ms"
-        each = (more_records - records) / count
-        yield f"log records of one, {at_once} at a time   {each:.1f} records"
-        each = (more - size) / count / 1000
-        yield f"log of one, {at_once} at a time   {each:.2f} KB"
+        turns = partial(runs_per_second, server, threads, at_once)
+        yield from costs_of_many(host, "turns", at_once, THREADS * TURNS, turns)
 
 
 def main() -> None:

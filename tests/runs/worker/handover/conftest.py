@@ -29,3 +29,10 @@ def hears(register: Register) -> list[list[str]]:
 
     register("listens", listens, on_busy="enqueue")
     return heard
+
+
+@pytest.fixture
+def searching(only_notifications: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers look soon for what was not handed to them; a notification can be for another one."""
+    monkeypatch.setattr(loop, "LOOK", 0.1)
+    monkeypatch.setattr(loop, "POLL", 0.1)

@@ -19,7 +19,7 @@ from runs.lifecycle.steering import messages
 from runs.models import Run, RunMessage, ThreadHistory
 from runs.worker import reaper
 from runs.worker.executor import Stop, execute
-from runs.worker.taking import loop, take
+from runs.worker.taking import take
 from runs.worker.taking.hands import MOST
 from tests.cast import Cast, fresh, start, types_of
 from tests.runs import asking
@@ -45,6 +45,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.usefixtures("searching")
 class TestLosses:
     async def test_a_line_that_never_comes(
         self,
@@ -53,8 +54,6 @@ class TestLosses:
         writer: JournalWriter,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(loop, "LOOK", 0.1)
-        monkeypatch.setattr(loop, "POLL", 0.1)
         await db(first_turn, cast.alice)
         async with working(writer) as runs:
             lost = await losing(monkeypatch)
@@ -71,9 +70,7 @@ class TestLosses:
         cast: Cast,
         hears: list[list[str]],
         writer: JournalWriter,
-        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(loop, "POLL", 0.1)  # The notification can be for the other worker.
         await db(first_turn, cast.alice)
         run = await db(claimed_and_put_back, cast, await db(a_worker))
         after = await db(partial(turn, cast.alice, messages=[user("And?", "u2")]))
@@ -90,8 +87,6 @@ class TestLosses:
         writer: JournalWriter,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(loop, "LOOK", 0.1)
-        monkeypatch.setattr(loop, "POLL", 0.1)
         await db(first_turn, cast.alice)
         async with working(writer) as runs, linked(runs) as ours:
             (link,) = ours.all
