@@ -82,11 +82,12 @@ def memory() -> Memory:
     return _memory.get() or Memory(Live(*LIVE), "")
 
 
-async def values_of(text: bytes | str) -> int:
-    """``work.values_of``, counted in a thread if the text is long."""
+async def values_of(payer: object, text: bytes | str) -> int:
+    """``work.values_of``, counted in a thread, in the payer's turn, if the text is long."""
     if len(text) <= PIECE:
         return work.values_of(text)
-    return await asyncio.get_running_loop().run_in_executor(None, work.values_of, text)
+    async with of_this_loop().of(str(payer)):
+        return await asyncio.get_running_loop().run_in_executor(None, work.values_of, text)
 
 
 @asynccontextmanager
@@ -97,7 +98,7 @@ async def room(payer: object, text: bytes | str) -> AsyncIterator[None]:
     while it waits for the next turn, or for the payer to be below its share. A payer that holds
     nothing does not wait for others. A run also waits here while live runs keep too much.
     """
-    turns, size = of_this_loop(), sys.getsizeof(text) + VALUE_BYTES * await values_of(text)
+    turns, size = of_this_loop(), sys.getsizeof(text) + VALUE_BYTES * await values_of(payer, text)
     await (run := memory()).room(size)
     while not turns.memory.take(payer, size):
         if not turns.memory.of(payer):

@@ -1,14 +1,15 @@
 """Work: the unit in which the cost of a team's data is charged, in this process.
 
 One unit is one JSON value parsed, copied, shifted, validated or rendered, or ``BYTES`` bytes of
-text. A team has a bucket that holds ``BURST`` seconds of its share and fills up all the time. Code
-that can wait asks ``debt`` and pauses (the worker's executor); code that answers a request calls
-``agui_host.teams.limits.refuse_work`` before it begins (the web process).
+text. A team has a bucket that holds ``BURST`` seconds of its share and fills up all the time, more
+slowly while other teams are there. Code that can wait asks ``debt`` and pauses (the worker's
+executor); code that answers a request calls ``agui_host.teams.limits.refuse_work`` before it begins
+(the web process).
 """
 
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from uuid import UUID
 
@@ -19,6 +20,11 @@ BYTES = 16
 """Bytes of text that cost as much as one value."""
 SHARE = 1_000_000
 """Units a second of one team in one process: about a third of a processor."""
+BESIDE = 0.4
+"""The part of its share that a team has while others are there: their events wait for the one
+interpreter, and for the processors, as often as it computes."""
+LATELY = 2.0
+"""Seconds for which a team that was charged is there."""
 BURST = 4.0
 """Seconds of its share that a team can use at once."""
 OTHERS = "links"
@@ -45,25 +51,50 @@ class Buckets:
     ) -> None:
         self.share, self.burst, self._clock = share, burst, clock
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._present: Counter[str] = Counter()
+        self._newest: list[tuple[str, float]] = []  # the two teams charged last, and when
         self._lock = threading.Lock()
 
-    def charge(self, team: str, amount: int) -> None:
-        """Take ``amount`` units from the team's bucket, which can fall below zero."""
+    def charge(self, payer: str, amount: int, *, is_team: bool = True) -> None:
+        """Take ``amount`` units from the payer's bucket, which can fall below zero."""
         with self._lock:
-            self._left[team] = (self._filled(team) - amount, self._clock())
-            self._left.move_to_end(team)
+            now = self._clock()
+            self._left[payer] = (self._filled(payer) - amount, now)
+            self._left.move_to_end(payer)
             if len(self._left) > REMEMBERED:
                 self._left.popitem(last=False)
+            if is_team:
+                self._newest = [(payer, now), *(e for e in self._newest if e[0] != payer)][:2]
+
+    def come(self, team: str) -> None:
+        """Something is open for this team: until it is gone, others have ``BESIDE``."""
+        with self._lock:
+            self._present[team] += 1
+
+    def go(self, team: str) -> None:
+        """Undo ``come``."""
+        with self._lock:
+            self._present[team] -= 1
+            if not self._present[team]:
+                del self._present[team]
 
     def debt(self, team: str) -> float:
         """Seconds until the team's bucket is above zero; 0.0 below its share."""
         with self._lock:
-            return max(0.0, -self._filled(team) / self.share)
+            return max(0.0, -self._filled(team) / self._rate(team))
 
     def _filled(self, team: str) -> float:
         full = self.share * self.burst
         left, at = self._left.get(team, (full, 0.0))
-        return min(full, left + (self._clock() - at) * self.share)
+        return min(full, left + (self._clock() - at) * self._rate(team))
+
+    def _rate(self, team: str) -> float:
+        """Units a second that come back."""
+        since = self._clock() - LATELY
+        beside = len(self._present) > (team in self._present) or any(
+            name != team and at > since for name, at in self._newest
+        )
+        return self.share * BESIDE if beside else self.share
 
 
 _buckets = Buckets()
@@ -78,7 +109,17 @@ def charge(team: object, kind: str, amount: int) -> None:
     """
     name = str(team)
     metrics.work.labels(name if isinstance(team, UUID) else OTHERS, kind).inc(amount)
-    _buckets.charge(name, amount)
+    _buckets.charge(name, amount, is_team=isinstance(team, UUID))
+
+
+def come(team: object) -> None:
+    """An answer or a socket is open for a team: its events are waited for."""
+    _buckets.come(str(team))
+
+
+def go(team: object) -> None:
+    """Undo ``come``."""
+    _buckets.go(str(team))
 
 
 def debt(team: object) -> float:

@@ -30,6 +30,7 @@ from agui_host.web.gated import Gated, Whole  # noqa: E402
 from agui_host.web.health import Alive  # noqa: E402
 from agui_host.web.middleware.compression import Compressed  # noqa: E402
 from agui_host.web.middleware.front import Front  # noqa: E402
+from agui_host.web.middleware.request_threads import RequestThreads  # noqa: E402
 from agui_host.web.middleware.static_files import StaticFiles  # noqa: E402
 from agui_host.web.outermost import Outermost  # noqa: E402
 from agui_host.web.proxy_probe import ProbedSockets  # noqa: E402
@@ -63,7 +64,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 tracing.begin("web", cli.version())
-router = routing.http(Whole(django))
+router = routing.http(Whole(RequestThreads(django)))
 kind_of = partial(routing.kind_of, router)
 inner = Alive(Bodies(Gated(router, kind_of), partial(routing.in_pieces, router)))
 answered = StaticFiles(Compressed(traced(inner, router)))

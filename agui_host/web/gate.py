@@ -27,8 +27,10 @@ from collections.abc import Callable
 
 from django.conf import settings
 
+from agui_host.backends import work
 from agui_host.errors import Overloaded
 from agui_host.kinds import JOIN, READ, START, WRITE
+from agui_host.web.callers import TEAM
 
 WAIT_FACTORS: dict[str, int] = {START: 1, WRITE: 1, READ: 1, JOIN: 6}
 """Multiplies ``AGUI_REQUEST_WAIT`` for each kind: thousands of readers return after a restart."""
@@ -47,7 +49,9 @@ FEW = 5.0
 full."""
 LONG = 2.0
 """Recent seconds of slots for which a caller holds a quarter of them beside others: those of one
-slot that it holds all the time."""
+slot that it holds all the time. Each slot then pauses for as long as the request took."""
+LONGEST_REST = 0.5
+"""The most seconds of such a pause: a request can also have waited for a busy thread."""
 REMEMBERED = 1_000
 """Callers whose recent requests, or starts, are counted; the one longest silent is forgotten."""
 
@@ -150,8 +154,10 @@ class Gate:
         self.rest = rest
         self.starts = min(starts or slots, slots)
         self.share, self.quarter = max(1, slots // 2), max(1, slots // 4)
-        # Of two, one caller gets one: its starts can wait long for their own thread.
-        self.share_of_starts = min(self.share, max(1, self.starts - 1))
+        # A caller's starts can wait long for their own thread, so a slot stays free; callers that
+        # start many runs leave another to the rest.
+        self.few_starts = min(self.share, max(1, self.starts - 1))
+        self.many_starts = min(self.share, max(1, self.starts - 2))
         self._busy = 0
         self._busy_of: Counter[str] = Counter()
         self._starts = 0
@@ -205,7 +211,7 @@ class Gate:
         seconds = self._seconds[kind]
         if kind == START:
             starters = self._starting_lanes + fresh
-            at_once = min(at_once, self.share_of_starts, self.starts / starters)
+            at_once = min(at_once, self._share_of_starts(caller), self.starts / starters)
             seconds += self._rest_of(caller, seconds)
         return len(self._lanes.get((caller, kind), ())) * seconds / at_once
 
@@ -215,11 +221,14 @@ class Gate:
             self._seconds[kind] += (seconds - self._seconds[kind]) * WEIGHT
             self._recent_seconds.count(caller, seconds)
         self._busy -= 1
-        _count_down(self._busy_of, caller)
+        if seconds and self._is_dear(caller):
+            self._rest(min(seconds, LONGEST_REST), self._busy_of, caller)
+        else:
+            _count_down(self._busy_of, caller)
         if kind == START:
             self._starts -= 1
             if rest := self._rest_of(caller, seconds or 0.0):
-                asyncio.get_running_loop().call_later(rest, self._rested, caller)
+                self._rest(rest, self._starts_of, caller)
             else:
                 _count_down(self._starts_of, caller)
         self._call()
@@ -228,17 +237,27 @@ class Gate:
         """A request of this caller no longer holds a slot, but is still answered."""
         self._open += 1
         self._open_of[caller] += 1
+        work.come(caller.removeprefix(TEAM))
 
     def closed(self, caller: str) -> None:
         """Such a request is over."""
         self._open -= 1
         _count_down(self._open_of, caller)
+        work.go(caller.removeprefix(TEAM))
 
     def _share_of(self, caller: str) -> int:
         """How many slots the caller holds at most."""
-        is_dear = self._recent_seconds.of(caller) >= LONG
-        beside_others = is_dear and self._presence_of_others(caller) == 1.0
-        return self.quarter if beside_others else self.share
+        return self.quarter if self._is_dear(caller) else self.share
+
+    def _is_dear(self, caller: str) -> bool:
+        """Whether its requests have held slots for long lately, beside others."""
+        is_long = self._recent_seconds.of(caller) >= LONG
+        return is_long and self._presence_of_others(caller) == 1.0
+
+    def _share_of_starts(self, caller: str) -> int:
+        """How many slots the caller's starts hold at most."""
+        is_few = self._recent_starts.of(caller) <= FEW
+        return self.few_starts if is_few else self.many_starts
 
     def _rest_of(self, caller: str, seconds: float) -> float:
         many = min(1.0, max(0.0, self._recent_starts.of(caller) / FEW - 1.0))
@@ -250,8 +269,12 @@ class Gate:
             return 1.0
         return min(1.0, self._recent.of_others(caller) / PRESENT)
 
-    def _rested(self, caller: str) -> None:
-        _count_down(self._starts_of, caller)
+    def _rest(self, seconds: float, counter: Counter[str], caller: str) -> None:
+        """Leave a slot that the caller has given back in its count for ``seconds``."""
+        asyncio.get_running_loop().call_later(seconds, self._rested, counter, caller)
+
+    def _rested(self, counter: Counter[str], caller: str) -> None:
+        _count_down(counter, caller)
         self._call()
 
     def _has_room(self, caller: str, kind: str) -> bool:
@@ -259,7 +282,7 @@ class Gate:
         if self._busy >= self.slots or (own >= self.quarter and own >= self._share_of(caller)):
             return False
         return kind != START or (
-            self._starts < self.starts and self._starts_of[caller] < self.share_of_starts
+            self._starts < self.starts and self._starts_of[caller] < self._share_of_starts(caller)
         )
 
     def _take(self, caller: str, kind: str) -> None:

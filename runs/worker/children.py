@@ -250,7 +250,8 @@ async def _events(run: Run) -> AsyncGenerator[dict[str, Any], None]:
             async for frames in pages:
                 for payload in (frames and frames.payloads) or ():
                     if len(payload) > apart.SMALL:  # counted for the parent, until the next event
-                        size = len(payload) + apart.VALUE_BYTES * await apart.values_of(payload)
+                        values = await apart.values_of(run.team_id, payload)
+                        size = len(payload) + apart.VALUE_BYTES * values
                         await memory.room(size)
                         memory.note(run.pk, size)
                     else:

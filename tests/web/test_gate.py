@@ -49,6 +49,7 @@ async def test_a_caller_of_long_requests_holds_a_quarter_beside_others(
 ) -> None:
     """A team and the address of its links' visitors leave half of the slots to others."""
     monkeypatch.setattr("agui_host.web.gate.RECENT", 1e9)
+    monkeypatch.setattr("agui_host.web.gate.LONGEST_REST", 0.0)
     gate = Gate(8)
     for caller in ("team", "address"):
         gate._recent_seconds.count(caller, 2 * LONG)
@@ -68,6 +69,25 @@ async def test_a_caller_of_long_requests_holds_a_quarter_beside_others(
         stream.close()
         for visit in visits:
             visit.cancel()
+
+
+async def test_a_slot_of_long_requests_rests_beside_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agui_host.web.gate.RECENT", 1e9)
+    monkeypatch.setattr("agui_host.web.gate.LONGEST_REST", 1e-3)
+    gate = Gate(8)
+    gate._recent_seconds.count("a", 2 * LONG)
+    async with entering(gate, "a", kind="read") as alone:
+        alone[0].close()
+    assert not gate._busy_of, "nobody else is there"
+    (await gate.enter("b", "join")).release()
+    async with entering(gate, *"aaa", kind="read") as reads:
+        assert len(reads) == 2
+        reads[0].close()
+        await settle()
+        assert (len(reads), gate._busy) == (2, 1), "the slot is free for others"
+        async with asyncio.timeout(10):
+            while len(reads) < 3:
+                await asyncio.sleep(1e-3)
 
 
 async def test_seconds_of_slots_are_those_that_requests_held_them(
@@ -105,6 +125,21 @@ async def test_starts_of_one_caller_leave_a_slot_to_those_of_others() -> None:
         of_a[0].release()
         await settle()
         assert len(of_a) == 2
+
+
+async def test_a_caller_of_many_starts_leaves_another_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two people of a team begin at the same moment; a flood begins one run after another."""
+    monkeypatch.setattr("agui_host.web.gate.RECENT", 1e9)
+    monkeypatch.setattr("agui_host.web.gate.FEW", 4.0)
+    gate = Gate(8, starts=3)
+    async with entering(gate, *"aaa") as of_few, entering(gate, "b") as of_b:
+        assert (len(of_few), len(of_b)) == (2, 1)
+        of_few[0].close()
+        of_few[1].close()
+        await settle()
+        of_few[2].close()
+    async with entering(gate, *"aaa") as of_many:
+        assert len(of_many) == 1
 
 
 async def test_starts_are_refused_by_their_own_share(settings: Settings) -> None:
@@ -183,7 +218,7 @@ async def test_starts_rest_while_others_have_streams_open(
             assert gate.expected("a", "start") > 1_000
             async with entering(gate, *"aaa", kind="read") as reads:
                 assert len(reads) == 3, "so do its reads"
-            gate._rested("a")
+            gate._rested(gate._starts_of, "a")
             await settle()
             assert len(later) == 1
             stream.close()
