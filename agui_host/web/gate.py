@@ -154,10 +154,10 @@ class Gate:
         self.rest = rest
         self.starts = min(starts or slots, slots)
         self.share, self.quarter = max(1, slots // 2), max(1, slots // 4)
-        # A caller's starts can wait long for their own thread, so a slot stays free; callers that
-        # start many runs leave another to the rest.
+        # A caller's starts can wait long for their own thread, so a slot stays free. Callers that
+        # start many runs leave more of them free.
         self.few_starts = min(self.share, max(1, self.starts - 1))
-        self.many_starts = min(self.share, max(1, self.starts - 2))
+        self.many_starts = min(self.share, max(1, self.starts // 3))
         self._busy = 0
         self._busy_of: Counter[str] = Counter()
         self._starts = 0

@@ -11,7 +11,7 @@ AGUI_REQUEST_SLOTS: int = env.number(
     "AGUI_REQUEST_SLOTS", default=AGUI_DB_THREADS, least=1, most=1_000
 )
 AGUI_START_SLOTS: int = env.number(
-    "AGUI_START_SLOTS", default=max(3, AGUI_REQUEST_SLOTS // 4), least=1, most=1_000
+    "AGUI_START_SLOTS", default=max(4, AGUI_REQUEST_SLOTS // 4), least=1, most=1_000
 )
 AGUI_START_REST: int = env.number("AGUI_START_REST", default=3, most=1_000)
 AGUI_REQUEST_WAIT: float = env.seconds("AGUI_REQUEST_WAIT", default=10.0, least=0.01)
