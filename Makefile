@@ -20,7 +20,7 @@ PARALLEL := -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 # sends the statements of every route, here only by the methods that it has; the other walks in
 # tests/tenancy send the same ones.
 POSTGRES_15 := /usr/lib/postgresql/15/bin
-ON_POSTGRES_15 := tests/backends/test_postgres_version.py tests/events/test_commits.py tests/events/test_journal.py \
+ON_POSTGRES_15 := tests/backends/postgres/test_postgres_version.py tests/events/test_commits.py tests/events/test_journal.py \
 	tests/events/test_writer.py tests/events/test_partitions.py tests/events/test_follow.py \
 	tests/events/test_checkpoints.py tests/runs/worker/test_reaper.py \
 	tests/backends/functions tests/backends/test_migrations.py tests/runs/worker/test_lost_connections.py \

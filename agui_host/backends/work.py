@@ -88,13 +88,16 @@ class Buckets:
         left, at = self._left.get(team, (full, 0.0))
         return min(full, left + (self._clock() - at) * self._rate(team))
 
-    def _rate(self, team: str) -> float:
-        """Units a second that come back."""
+    def is_alone(self, team: str) -> bool:
+        """Whether no other team is there."""
         since = self._clock() - LATELY
-        beside = len(self._present) > (team in self._present) or any(
+        return len(self._present) <= (team in self._present) and not any(
             name != team and at > since for name, at in self._newest
         )
-        return self.share * BESIDE if beside else self.share
+
+    def _rate(self, team: str) -> float:
+        """Units a second that come back."""
+        return self.share if self.is_alone(team) else self.share * BESIDE
 
 
 _buckets = Buckets()
@@ -120,6 +123,11 @@ def come(team: object) -> None:
 def go(team: object) -> None:
     """Undo ``come``."""
     _buckets.go(str(team))
+
+
+def is_alone(team: object) -> bool:
+    """Whether this process has nothing open for other teams, and charged none lately."""
+    return _buckets.is_alone(str(team))
 
 
 def debt(team: object) -> float:

@@ -19,9 +19,10 @@ ID_BYTES = 130
 """Memory of an id in one of the tables of an intake."""
 STATE, INPUT = "state", "input"
 """Parts of what a live run keeps."""
-LUMP = 5_000
-"""Units that are charged at once: some milliseconds, after which other runs get their turn. A unit
-takes a third of a microsecond, those of small events three times as long."""
+LUMP, LUMP_ALONE = 5_000, 20_000
+"""Units that are charged at once: some milliseconds, after which other runs get their turn; and of
+a team that is alone in this process, whose commits are larger then. A unit takes a third of a
+microsecond, those of small events three times as long."""
 
 
 class Pace:
@@ -58,13 +59,13 @@ class Work:
     What the run keeps is counted at the same time: memory grows only with work.
     """
 
-    __slots__ = ("_intake", "_memory", "_team", "units")
+    __slots__ = ("_intake", "_lump", "_memory", "_team", "units")
 
     def __init__(self, team: object, intake: Intake, input: int = 0) -> None:
         """``input``: bytes of memory that the run's input takes, with its history."""
         self._team, self._intake, self._memory = team, intake, apart.memory()
         self._memory.exact = self._measure
-        self.units = 0
+        self.units, self._lump = 0, LUMP
         self._memory.note(INPUT, input)
 
     def add(self, records: Sequence[Record], size: int, more: int) -> bool:
@@ -77,7 +78,7 @@ class Work:
             for _, payload, _ in records if size else ():
                 units += len(payload) // work.BYTES
         self.units = units
-        return units > LUMP
+        return units > self._lump
 
     def charge(self) -> None:
         """Charge the counted units."""
@@ -114,6 +115,7 @@ class Work:
         if not self._memory.of(apart.EVENT):
             await self._memory.room()
         await apart.lump(self._team)
+        self._lump = LUMP_ALONE if work.is_alone(self._team) else LUMP
 
     def close(self) -> None:
         """Charge what is left, and keep nothing more."""

@@ -18,6 +18,7 @@ from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 from procrastinate.contrib.django.utils import connector_params
 from psycopg.adapt import AdaptersMap
 from psycopg.pq import Format
+from psycopg.types.array import ListDumper
 from psycopg.types.datetime import TimestamptzLoader
 
 from agui_host.backends import epochs
@@ -47,6 +48,24 @@ class MomentLoader(TimestamptzLoader):
             return datetime.fromisoformat(str(data, "ascii"))
         except ValueError:
             return super().load(data)
+
+
+class TextsDumper(ListDumper):
+    """Writes an array of texts by two calls of C for each text.
+
+    psycopg calls Python for each quote and backslash: for a text of nine megabytes it took seconds
+    and two gigabytes, and for a commit of twenty deltas as long as the rest of the statement.
+    """
+
+    def dump(self, obj: list[Any]) -> Any:
+        """The array; all its elements are quoted, as PostgreSQL also reads them."""
+        if self.sub_dumper is None or not all(type(item) is str for item in obj):
+            return super().dump(obj)
+        texts = [
+            bytes(self.sub_dumper.dump(item) or b"").replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+            for item in obj
+        ]
+        return b'{"%b"}' % b'","'.join(texts) if texts else b"{}"
 
 
 class SchemaEditor(DatabaseSchemaEditor):
@@ -189,6 +208,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 def _adapters(those_of_django: AdaptersMap) -> AdaptersMap:
     ours = AdaptersMap(those_of_django)
     ours.register_loader("timestamptz", MomentLoader)
+    ours.register_dumper(list, TextsDumper)
     return ours
 
 

@@ -13,7 +13,7 @@ from agui_host.protocol.encoding import Record
 from agui_host.protocol.intake.intake import Intake
 from agui_host.teams.models import TeamLimits
 from runs.worker import pace as pacing
-from runs.worker.pace import EVENT, LUMP, Pace, Work
+from runs.worker.pace import EVENT, LUMP, LUMP_ALONE, Pace, Work
 from tests.cast import Cast
 from tests.runs.playing import Play
 
@@ -110,6 +110,19 @@ async def test_work_is_charged_in_lumps_and_waits_above_the_share(
     await work.settle()
     assert work.units == 0
     assert slept == [0, (LUMP + EVENT + 10 - 1000) / 1000]
+
+
+async def test_the_lumps_of_a_team_that_is_alone_are_larger(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agui_host.backends.work._buckets", Buckets(share=10**9, clock=Clock()))
+    work = Work("t", Intake("t", "r"))
+    await work.settle()
+    assert not work.add([], 0, LUMP_ALONE)
+    pacing.work.charge(uuid4(), "fold", 1)
+    await work.settle()
+    assert not work.add([], 0, LUMP)
+    assert work.add([], 0, 1)
 
 
 async def test_a_flood_of_copies_is_charged_to_the_team(
