@@ -68,12 +68,11 @@ def grown(
             document = patch.step(document, operation)
         if not isinstance(document, kind):
             raise PatchFailed(f"the content would no longer be {_NAMES[kind]}")
-    except (PatchFailed, RecursionError) as failed:
-        for reverse, arguments in reversed(patch.undo):
-            reverse(*arguments)
-        refusal = failed if isinstance(failed, PatchFailed) else PatchFailed("nested too deep")
-        refusal.work = 2 * patch.work
-        raise refusal from None
+    except RecursionError:
+        raise patch.undone(PatchFailed("nested too deep")) from None
+    except PatchFailed as failed:
+        # No name of this frame, which its traceback holds, may remain its name.
+        raise patch.undone(failed) from None
     if undo is not None:
         undo += patch.undo
     return document, patch.growth, patch.work
@@ -108,6 +107,13 @@ class _Patch:
     def __init__(self) -> None:
         self.undo: Undo = []
         self.copied = self.duplicated = self.growth = self.shifted = self.steps = 0
+
+    def undone(self, failed: PatchFailed) -> PatchFailed:
+        """Go back to the document as it was; the exception, with the work of both ways."""
+        for reverse, arguments in reversed(self.undo):
+            reverse(*arguments)
+        failed.work = 2 * self.work
+        return failed
 
     @property
     def work(self) -> int:

@@ -64,7 +64,8 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 tracing.begin("web", cli.version())
-router = routing.http(Whole(RequestThreads(django)))
+views = RequestThreads(django)
+router = routing.http(Whole(views))
 kind_of = partial(routing.kind_of, router)
 inner = Alive(Bodies(Gated(router, kind_of), partial(routing.in_pieces, router)))
 answered = StaticFiles(Compressed(traced(inner, router)))

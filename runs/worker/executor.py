@@ -192,7 +192,7 @@ class Execution:
             await self._end_refused()
         finally:
             inboxes.inboxes().close(self.run.pk)
-            self.work.close()
+            self.work.close(self.error)
             if self.trace is not None:
                 self.trace.close()
             await self.checkpoints.close()

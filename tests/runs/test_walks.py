@@ -142,7 +142,7 @@ async def test_one_event(
             counted.set()
             await stream.until(b"RUN_FINISHED")
         await performed
-    check(walk, 83)
+    check(walk, 84)
     passed = {f"{module}.py" for module in walk.modules if not module.startswith(AROUND)}
     print(f"{len(passed)} files between the agent and the reader")
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")

@@ -12,6 +12,7 @@ from typing import Any
 from agui_host.backends.postgres import bridge
 from agui_host.backends.stream_limit import Seats
 from agui_host.protocol import ids
+from agui_host.web import asgi
 from events.hub import Hub
 from tests.house.repository import PACKAGES, ROOT
 
@@ -73,7 +74,8 @@ class Walk:
     @contextmanager
     def recorded(self) -> Iterator["Walk"]:
         """Record what this thread, and threads that begin meanwhile, call of ours."""
-        bridge._pool.cache_clear()  # its threads began before
+        bridge._pool.cache_clear()  # its threads began before, and so did those of views
+        asgi.views.idle.clear()
         threading.setprofile(self._profile)
         sys.setprofile(self._profile)
         self._on = True

@@ -123,6 +123,11 @@ class Replicas:
         self.work += sum(self._memory.values()) // WEIGHT_PER_UNIT
         return self.memory
 
+    def forget(self) -> None:
+        """Free all values: the run is over, and takes no event any more."""
+        self.state, self._undo = {}, None
+        self._activities, self._memory, self._rules = {}, {}, {}
+
     def before(self, event: Event) -> list[dict[str, Any]]:
         """What must come before an event: the state, before the log's first delta of it.
 

@@ -21,18 +21,18 @@ class RequestThreads:
 
     def __init__(self, app: Any) -> None:
         self.app = app
-        self._idle: deque[ThreadPoolExecutor] = deque()
+        self.idle: deque[ThreadPoolExecutor] = deque()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        thread = self._idle.pop() if self._idle else ThreadPoolExecutor(1, "request")
+        thread = self.idle.pop() if self.idle else ThreadPoolExecutor(1, "request")
         try:
             async with ThreadSensitiveContext(executor=thread):
                 await self.app(scope, receive, send)
         except asyncio.CancelledError:
             # Its view may still be at work: the thread is idle when it comes to this.
-            thread.submit(self._idle.append, thread)
+            thread.submit(self.idle.append, thread)
             raise
         except BaseException:
-            self._idle.append(thread)
+            self.idle.append(thread)
             raise
-        self._idle.append(thread)
+        self.idle.append(thread)

@@ -10,6 +10,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agui_host.backends.postgres.bridge import db
+from agui_host.web import asgi
 from agui_host.web.middleware.request_threads import RequestThreads
 from tests.asgi import ask
 from tests.cast import Cast, Register
@@ -88,7 +89,7 @@ async def test_a_view_that_is_left_keeps_its_thread_until_its_end() -> None:
     assert len(set(views.threads)) == 2, "the next request does not wait for it"
     ending.set()
     async with asyncio.timeout(BOUND):
-        while len(app._idle) < 2:
+        while len(app.idle) < 2:
             await asyncio.sleep(0.01)
 
 
@@ -114,10 +115,12 @@ async def test_no_event_loop_starts_a_thread_for_a_request(
             assert (await ask("GET", path, cast.alice.headers)).status == 200, path
         assert (await ask("POST", "/api/v1/runs", cast.alice.headers, json=run)).status == 202
 
+    asgi.views.idle.clear()
     await requests()
     assert started, "the first requests start the threads"
-    started.clear()
-    for _ in range(3):
+    for _ in range(10):  # pools of bounded size can still grow
+        started.clear()
         await requests()
-    # The pool of the database's own threads may still grow to its size.
-    assert [name for name in started if not name.startswith("db")] == []
+        if not started:
+            return
+    raise AssertionError(started)
