@@ -53,8 +53,8 @@ class MomentLoader(TimestamptzLoader):
 class TextsDumper(ListDumper):
     """Writes an array of texts by two calls of C for each text.
 
-    psycopg calls Python for each quote and backslash: for a text of nine megabytes it took seconds
-    and two gigabytes, and for a commit of twenty deltas as long as the rest of the statement.
+    psycopg calls Python for each quote and backslash, which kept the interpreter for seconds and
+    took hundreds of megabytes for a text of nine.
     """
 
     def dump(self, obj: list[Any]) -> Any:
