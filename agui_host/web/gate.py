@@ -209,6 +209,8 @@ class Gate:
         fresh = (caller, kind) not in self._lanes
         at_once = min(self._share_of(caller), self.slots / (len(self._lanes) + fresh))
         seconds = self._seconds[kind]
+        if self._is_dear(caller):
+            seconds += min(seconds, LONGEST_REST)
         if kind == START:
             starters = self._starting_lanes + fresh
             at_once = min(at_once, self._share_of_starts(caller), self.starts / starters)

@@ -82,6 +82,7 @@ async def test_a_slot_of_long_requests_rests_beside_others(monkeypatch: pytest.M
     (await gate.enter("b", "join")).release()
     async with entering(gate, *"aaa", kind="read") as reads:
         assert len(reads) == 2
+        assert gate.expected("a", "read") == (gate._seconds["read"] + 1e-3) / 2
         reads[0].close()
         await settle()
         assert (len(reads), gate._busy) == (2, 1), "the slot is free for others"
